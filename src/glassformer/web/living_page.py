@@ -9,6 +9,7 @@ import base64
 import random
 import unicodedata
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -29,9 +30,9 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import is_unspaced
 from glassformer.errors import UsageError
 from glassformer.files import write_atomically
+from glassformer.inspection.capture import capture
 from glassformer.inspection.figure1 import figure1
 from glassformer.inspection.trace.build import trace
-from glassformer.inspection.trace.schema import Trace
 from glassformer.interchange.stock import require_stock
 from glassformer.model.transformer import Transformer
 from glassformer.tensors import load_weights, weights
@@ -130,7 +131,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
         "facts": {name: str(value) for name, value in bundle.about.items()},
         "examples": list(texts),
         "first": to_jsonable_python(first),
-        "checks": [_check(trace(bundle, text)) for text in [*texts, *_random(bundle)][:_CHECKS]],
+        "checks": [_check(bundle, text) for text in [*texts, *_random(bundle)][:_CHECKS]],
     }
 
 
@@ -156,12 +157,47 @@ def _random(bundle: Bundle) -> list[str]:
     return [tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(_CHECKS)]
 
 
-def _check(traced: Trace) -> dict[str, Any]:
-    """The numbers of a trace that the page compares."""
+def _check(bundle: Bundle, text: str) -> dict[str, Any]:
+    """The numbers of a text that the page computes anew: its pieces, their log-probabilities, and
+    each vector that a sublayer adds and each that its block gives, as one number.
+
+    They are float64's. ``rounding``: how far float32's are from them in Python, the vectors' as a
+    share of their length, and the log-probabilities'.
+    """
+    traced, tokenizer = trace(bundle, text), bundle.source_tokenizer
+    source = [*tokenizer.encode(traced.asked.text), tokenizer.eos_id]
+    target = [piece.id for piece in traced.target.pieces]
+    read = [piece.id for piece in traced.target.read]
+    sums, lengths, steps = _numbers(deepcopy(bundle.model).double(), source, read, target)
+    rounded_sums, _, rounded_steps = _numbers(bundle.model, source, read, target)
+    shares = [
+        ((rounded_sums[name] - sums[name]).abs() / lengths[name].clamp(min=1)).max().item()
+        for name in sums
+    ]
     return {
         "text": traced.asked.text,
-        "source": [piece.id for piece in traced.source.pieces],
-        "target": [piece.id for piece in traced.target.pieces],
-        "sublayers": [asdict(norms) for norms in traced.sublayers],
-        "steps": [step.written.log_probability for step in traced.steps],
+        "source": source,
+        "target": target,
+        "sums": {name: values.tolist() for name, values in sums.items()},
+        "steps": steps.tolist(),
+        "rounding": [max(shares), (rounded_steps - steps).abs().max().item()],
     }
+
+
+@torch.no_grad()
+def _numbers(
+    model: Transformer, source: list[int], read: list[int], target: list[int]
+) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
+    """Each vector as one number and its length, by sublayer; the pieces' log-probabilities.
+
+    The number is the vector's sum with a weight of its own for each place: it changes with the
+    vector's length, direction and order.
+    """
+    with capture(model) as seen:
+        logits = model(torch.tensor([source]), torch.tensor([read]))[0]
+    vectors = {name: torch.cat([each.added[0], each.output[0]]) for name, each in seen.items()}
+    weights = torch.arange(1, model.config.d_model + 1, dtype=torch.float64).cos()
+    sums = {name: each.double() @ weights for name, each in vectors.items()}
+    lengths = {name: each.double().norm(dim=-1) for name, each in vectors.items()}
+    logs = logits.log_softmax(-1).gather(-1, torch.tensor(target)[:, None])[:, 0]
+    return sums, lengths, logs.double()

@@ -149,13 +149,13 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
 
 def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     """The reference's probability, and its way through this search."""
-    tokenizer, text, line = sentence.tokenizer, sentence.question.reference or "", watch.line
+    tokenizer, line = sentence.tokenizer, watch.line
     [values] = log_probabilities(sentence.model, [sentence.source_ids], line).tolist()
     total = math.fsum(values[len(tokenizer.prefix_ids) :])  # the prefix is certain in the search
     score = total / penalty(len(line), sentence.question.length_penalty)
     step, rank, margin = watch.fall()
     verdict: Verdict = "search" if score > best.score else "model"
-    if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
+    if tokenizer.decode(line) == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
     return Reference(
         log_probability=total,

@@ -4,7 +4,8 @@
 import { Matrix, softmax } from "./tensor.js";
 
 // Equation 1 for one query in one head, whose columns are `first` to `last`: its scores, its
-// weights, and the weighted sum of the values. `allowed(k)`: may it attend to key `k`?
+// weights, and the weighted sum of the values. `allowed(k)`: may it attend to key `k`? A query
+// that may attend to no key reads zeros.
 export function scaledDotProductAttention(query, keys, values, [first, last], allowed) {
   const scores = Float32Array.from(keys, (key) => {
     let sum = 0;
@@ -12,7 +13,9 @@ export function scaledDotProductAttention(query, keys, values, [first, last], al
     return sum / Math.sqrt(last - first);
   });
   const visible = scores.map((score, place) => (allowed(place) ? score : -Infinity));
-  const weights = softmax(visible);
+  const weights = visible.every((score) => score === -Infinity)
+    ? new Float32Array(visible.length)
+    : softmax(visible);
   const output = new Float32Array(last - first);
   values.forEach((value, place) => {
     const weight = weights[place];

@@ -14,19 +14,20 @@ export class DecoderBlock {
 
   // All positions at once. `allowed`: the mask of the target.
   forward(x, memory, allowed, seen) {
-    const read = this.start(memory);
+    const context = this.start(memory);
     x = this.selfAttention.forward(x, { allowed }, seen);
-    x = this.crossAttention.forward(x, { cacheOf: () => read }, seen);
+    x = this.crossAttention.forward(x, context, seen);
     return this.feedForward.forward(x, {}, seen);
   }
 
-  // The memory's keys and values, which every step reads.
-  start(memory) {
-    return this.crossAttention.sublayer.projectKeysAndValues(memory);
+  // The memory's keys and values, which every step reads, and their mask.
+  start({ states, allowed }) {
+    const cache = this.crossAttention.sublayer.projectKeysAndValues(states);
+    return { cacheOf: () => cache, allowed };
   }
 
   // One position of each row. `caches`: the keys and values of each row's earlier positions.
-  step(x, memory, caches) {
+  step(x, context, caches) {
     const attention = this.selfAttention.sublayer;
     const y = this.selfAttention.before(x);
     const { keys, values } = attention.projectKeysAndValues(y);
@@ -35,7 +36,7 @@ export class DecoderBlock {
       values: [...cache.values, values[row]],
     }));
     x = this.selfAttention.add(x, attention.forward(y, { cacheOf: (row) => grown[row] }));
-    x = this.crossAttention.forward(x, { cacheOf: () => memory });
+    x = this.crossAttention.forward(x, context);
     return [this.feedForward.forward(x), grown];
   }
 }
@@ -58,18 +59,18 @@ export class Decoder {
   start(memory) {
     return {
       length: 0,
-      memory: this.blocks.map((block) => block.start(memory)),
+      contexts: this.blocks.map((block) => block.start(memory)),
       caches: this.blocks.map(() => [{ keys: [], values: [] }]),
     };
   }
 
-  step(x, { length, memory, caches }) {
+  step(x, { length, contexts, caches }) {
     const following = this.blocks.map((block, layer) => {
-      const [output, grown] = block.step(x, memory[layer], caches[layer]);
+      const [output, grown] = block.step(x, contexts[layer], caches[layer]);
       x = output;
       return grown;
     });
-    return [this.norm(x), { length: length + 1, memory, caches: following }];
+    return [this.norm(x), { length: length + 1, contexts, caches: following }];
   }
 }
 

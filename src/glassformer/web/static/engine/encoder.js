@@ -17,8 +17,8 @@ export class EncoderBlock {
     this.feedForward = residual(FeedForward, weights.of("feed_forward"), config);
   }
 
-  forward(x, seen) {
-    return this.feedForward.forward(this.selfAttention.forward(x, {}, seen), {}, seen);
+  forward(x, allowed, seen) {
+    return this.feedForward.forward(this.selfAttention.forward(x, { allowed }, seen), {}, seen);
   }
 }
 
@@ -31,7 +31,8 @@ export class Encoder {
     );
   }
 
-  forward(x, seen) {
-    return this.norm(this.blocks.reduce((stream, block) => block.forward(stream, seen), x));
+  forward(x, allowed, seen) {
+    const read = (stream, block) => block.forward(stream, allowed, seen);
+    return this.norm(this.blocks.reduce(read, x));
   }
 }

@@ -64,7 +64,8 @@ export async function beamSearch(step, state, settings) {
   let over = false;
   for (let length = 1; !over; length += 1) {
     await pause?.();
-    const [logits, next] = step(alive.map(({ node }) => node.token), select(state, alive.map(({ row }) => row)));
+    const rowsOfState = select(state, alive.map(({ row }) => row));
+    const [logits, next] = step(alive.map(({ node }) => node.token), rowsOfState);
     state = next;
     const rows = alive.map(({ ids }, row) => rules.logProbabilities(logits.row(row), ids));
     const candidates = propose(alive, rows, 2 * beam);
@@ -91,12 +92,13 @@ export async function beamSearch(step, state, settings) {
     const scores = finished.map(({ score }) => score).sort((a, b) => b - a);
     const bar = led && scores.length >= beam ? Infinity : (scores[most - 1] ?? -Infinity);
     const best = Math.max(...alive.map(({ node }) => node.logProbability));
-    over = alive.length === 0 || f(best / f(penalty(longest, alpha))) <= f(bar) || length >= longest;
+    const reachable = f(best / f(penalty(longest, alpha)));
+    over = alive.length === 0 || reachable <= f(bar) || length >= longest;
     if (over) for (const { node } of alive) node.status = "open";
   }
   finished.sort((a, b) => b.score - a.score);
-  const cut = alive.map(({ node, ids }) => ({ node, ids, ends: false, score: scoreOf(node, alpha) }));
-  return { hypotheses: [...finished, ...cut].slice(0, most), nodes, followed };
+  const open = ({ node, ids }) => ({ node, ids, ends: false, score: scoreOf(node, alpha) });
+  return { hypotheses: [...finished, ...alive.map(open)].slice(0, most), nodes, followed };
 }
 
 const scoreOf = ({ logProbability, length }, alpha) => logProbability / penalty(length, alpha);

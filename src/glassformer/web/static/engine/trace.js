@@ -4,7 +4,7 @@
 import { pauses } from "./engine.js";
 import { idsOf, penalty } from "./search.js";
 import { largest, logSum, Matrix } from "./tensor.js";
-import { words } from "./words.js";
+import { isSpace, words } from "./words.js";
 
 const PIECES = 64; // the most pieces of a side in a trace
 const SUBLAYERS = ["self_attention", "cross_attention", "feed_forward"];
@@ -13,7 +13,9 @@ const textOf = (piece) => piece.replace(/^▁+/, "") || piece;
 
 export async function traceOf(engine, request, signal) {
   const { about, config, source: tokenizer } = engine;
-  const changes = { heads_off: [], positions_off: false, causal_off: false, ...request.changes };
+  const { layer, heads } = about.alignment;
+  const unchanged = { heads_off: [], source_order: null, positions_off: false, causal_off: false };
+  const changes = { ...unchanged, ...request.changes };
   const model = engine.changed(changes);
   const segments = engine.segments(request.text);
   if (!segments.length)
@@ -33,6 +35,8 @@ export async function traceOf(engine, request, signal) {
   const sourceIds = source.map(({ id }) => id);
   const eos = config.eos_id;
   const reference = asked.reference === null ? [] : [...engine.target.encode(asked.reference), eos];
+  if (reference.length > config.max_length)
+    throw new Error(`The reference is longer than this model's ${config.max_length} positions.`);
   const pause = pauses(signal);
   const found = await engine.search(sourceIds.slice(0, -1), {
     beam: asked.beam,
@@ -59,10 +63,9 @@ export async function traceOf(engine, request, signal) {
   model.decode(read, memory, { causal: !changes.causal_off, seen });
   await pause();
   const shown = [sourceIds, written].map((side) => Math.min(side.length, PIECES));
-  const run = { engine, model, seen, written, shown };
+  const run = { engine, model, seen, asked, written, shown };
   const target = piecesOf(engine.target, written, answer.text).slice(0, shown[1]);
   const [start] = piecesOf(engine.target, [config.bos_id], "");
-  const wordsOfSource = words(text);
   const lazy = {};
   return {
     version: 1,
@@ -77,16 +80,16 @@ export async function traceOf(engine, request, signal) {
     positions: positionsOf(run),
     attention: attentionOf(run),
     sublayers: [...seen].map(([name, each]) => normsOf(run, name, each)),
-    steps: await stepsOf(run, asked, pause),
+    steps: await stepsOf(run, pause),
     beam: graphOf(engine, found.nodes, written, asked),
     // The panel of erased words alone needs it, and it takes as long as the rest.
     get erased() {
-      lazy.erased ??= erasedWords(run, source.slice(0, shown[0]), sourceIds, text, wordsOfSource);
+      lazy.erased ??= erasedWords(run, source, text);
       return lazy.erased;
     },
-    reference: reference.length ? referenceOf(run, sourceIds, reference, asked, answer, found) : null,
+    reference: reference.length ? referenceOf(run, sourceIds, reference, answer, found) : null,
     terms: [],
-    aligned: about.alignment.heads.map((head) => ({ part: "cross", layer: about.alignment.layer, head })),
+    aligned: heads.map((head) => ({ part: "cross", layer, head })),
   };
 }
 
@@ -107,28 +110,36 @@ function piecesOf(tokenizer, ids, text) {
   const letters = [...text];
   const starts = words(text).map(([start]) => start);
   return tokenizer.spans(ids, text).map(([start, end], place) => {
-    const visible = letters.slice(start, end).join("").trimStart();
-    const first = visible ? end - [...visible].length : start;
-    const word = starts.filter((at) => at <= first).length - 1;
+    let first = start; // the first visible place; a space alone belongs to the word behind it
+    while (first < letters.length && isSpace(letters[first])) first += 1;
+    const word = Math.max(starts.filter((at) => at <= first).length - 1, 0);
     const outside = tokenizer.symbols.has(ids[place]) || !starts.length;
     const piece = tokenizer.subword(ids[place]);
-    return { id: ids[place], piece, text: textOf(piece), start: first, end, word: outside ? null : Math.max(word, 0) };
+    const shown = { id: ids[place], piece, text: textOf(piece) };
+    return { ...shown, start: first < end ? first : start, end, word: outside ? null : word };
   });
 }
 
 function boundsOf(source, target, segments) {
   const counts = Object.entries({ source, target }).filter(([, count]) => count > PIECES);
-  const left_out = counts.map(([name, count]) => `the ${name} has ${count} pieces; the first ${PIECES} are shown`);
-  if (segments > 1)
-    left_out.push(`the text has ${segments} parts, which are translated one by one; the first is shown`);
+  const left_out = counts.map(
+    ([name, count]) => `the ${name} has ${count} pieces; the first ${PIECES} are shown`,
+  );
+  const parts = `the text has ${segments} parts, which are translated one by one`;
+  if (segments > 1) left_out.push(`${parts}; the first is shown`);
   return { source_pieces: source, target_pieces: target, left_out };
 }
 
 // The boxes of figure 1 as Python wrote them, -1 for the source's length and -2 for the target's.
 function figureOf(boxes, source, target) {
-  const sized = (shape) => shape?.map((size) => ({ [-1]: source, [-2]: target })[size] ?? size) ?? null;
-  const shapes = ["input_shape", "output_shape", "inner_shape"];
-  return boxes.map((box) => ({ ...box, ...Object.fromEntries(shapes.map((name) => [name, sized(box[name])])) }));
+  const lengths = { [-1]: source, [-2]: target };
+  const sized = (shape) => shape?.map((size) => lengths[size] ?? size) ?? null;
+  return boxes.map((box) => ({
+    ...box,
+    input_shape: sized(box.input_shape),
+    output_shape: sized(box.output_shape),
+    inner_shape: sized(box.inner_shape),
+  }));
 }
 
 const masksOf = ([source, target], causalOff) => ({
@@ -142,52 +153,48 @@ const packed = (shape, data) => ({ shape, data });
 
 function positionsOf({ model, engine, shown }) {
   const { positions: kind, position_frequencies: frequencies, d_model } = engine.config;
-  const table = (name, length) =>
-    packed([length, d_model], Matrix.of(Array.from({ length }, (_, at) => model.positions[name].vector(at))).data);
-  return { kind, frequencies, source: table("source", shown[0]), target: table("target", shown[1]) };
+  const table = (name, length) => {
+    const rows = Array.from({ length }, (_, place) => model.positions[name].vector(place));
+    return packed([length, d_model], Matrix.of(rows).data);
+  };
+  const tables = { source: table("source", shown[0]), target: table("target", shown[1]) };
+  return { kind, frequencies, ...tables };
 }
 
 // Scores and weights of each attention, and its queries, keys and values.
 function attentionOf({ seen, engine, shown: [source, target] }) {
-  const { num_encoder_layers, num_decoder_layers, num_heads: heads, d_model } = engine.config;
-  const layers = (count, parts) =>
-    Array.from({ length: count }, (_, layer) => parts.map((part) => [part, layer])).flat();
-  const places = [
-    ...layers(num_encoder_layers, ["encoder"]),
-    ...layers(num_decoder_layers, ["decoder", "cross"]),
-  ];
-  return places.map(([part, layer]) => {
-    const stack = part === "encoder" ? "encoder" : "decoder";
-    const name = `${stack}.blocks.${layer}.${part === "cross" ? "cross" : "self"}_attention`;
-    const { rows, query, keys, values } = seen.get(name).attended;
+  const { num_heads: heads, d_model } = engine.config;
+  const width = d_model / heads;
+  return [...seen].flatMap(([name, { attended }]) => {
+    if (!attended.rows) return []; // a feed-forward network
+    const [stack, , layer, kind] = name.split(".");
+    const part = kind === "cross_attention" ? "cross" : stack;
     const queries = part === "encoder" ? source : target;
-    const read = part === "decoder" ? target : source;
-    const map = (field) => {
-      const data = new Float32Array(heads * queries * read);
-      for (let head = 0; head < heads; head += 1)
-        for (let row = 0; row < queries; row += 1)
-          data.set(rows[row][head][field].subarray(0, read), (head * queries + row) * read);
-      return packed([heads, queries, read], data);
-    };
-    const width = d_model / heads;
-    const split = (vectors, length) => {
-      const data = new Float32Array(heads * length * width);
-      for (let head = 0; head < heads; head += 1)
-        for (let row = 0; row < length; row += 1)
-          data.set(vectors[row].subarray(head * width, (head + 1) * width), (head * length + row) * width);
-      return packed([heads, length, width], data);
-    };
+    const keys = part === "decoder" ? target : source;
+    const map = (field) =>
+      byHead([heads, queries, keys], (head, row) => attended.rows[row][head][field]);
+    const split = (vectors, count) =>
+      byHead([heads, count, width], (head, place) => vectors[place].subarray(head * width));
     return {
       name,
       part,
-      layer,
+      layer: Number(layer),
       scores: map("scores"),
       weights: map("weights"),
-      query: split(query, queries),
-      key: split(keys, read),
-      value: split(values, read),
+      query: split(attended.query, queries),
+      key: split(attended.keys, keys),
+      value: split(attended.values, keys),
     };
   });
+}
+
+// `numbers(head, place)` begins with those of a head at a position.
+function byHead([heads, places, width], numbers) {
+  const data = new Float32Array(heads * places * width);
+  for (let head = 0; head < heads; head += 1)
+    for (let place = 0; place < places; place += 1)
+      data.set(numbers(head, place).subarray(0, width), (head * places + place) * width);
+  return packed([heads, places, width], data);
 }
 
 function normsOf({ shown }, name, { input, added, output }) {
@@ -197,11 +204,12 @@ function normsOf({ shown }, name, { input, added, output }) {
 }
 
 // Each step of the answer with its candidates, and those of each layer's state and sublayer.
-async function stepsOf(run, { top, forced_prefix }, pause) {
-  const { engine, model, seen, written, shown } = run;
+async function stepsOf({ engine, model, seen, asked, written, shown }, pause) {
+  const { top, forced_prefix } = asked;
   const forced = Math.max(forced_prefix.length, engine.target.prefix.length);
   const table = (name) => {
-    const logits = model.project(model.decoder.norm(head(seen.get(name).output, shown[1])));
+    const states = Matrix.of(seen.get(name).output.list.slice(0, shown[1]));
+    const logits = model.project(model.decoder.norm(states));
     return logits.list.map((row) => ({ row, sum: logSum(row) }));
   };
   const byLayer = [];
@@ -236,8 +244,6 @@ async function stepsOf(run, { top, forced_prefix }, pause) {
   });
 }
 
-const head = (matrix, rows) => new Matrix(rows, matrix.columns, matrix.data.subarray(0, rows * matrix.columns));
-
 // The tree of the search; the path to the answer, end symbol included.
 function graphOf(engine, all, written, { beam, length_penalty }) {
   const kept = all.filter(({ step }) => step < PIECES);
@@ -270,16 +276,16 @@ function graphOf(engine, all, written, { beam, length_penalty }) {
 }
 
 // Erase each word of the source in turn, and measure the change of every target piece.
-function erasedWords({ engine, model, written, shown }, source, sourceIds, text, spans) {
+function erasedWords({ engine, model, written, shown }, source, text) {
   const target = written.slice(0, shown[1]);
-  const erased = [...new Set(source.map(({ word }) => word))].filter((word) => word !== null);
-  erased.sort((a, b) => a - b);
-  const letters = [...text];
-  const whole = engine.logProbabilities(sourceIds, target, model);
-  const changes = erased.map((word) => {
-    const rest = sourceIds.filter((_, place) => source[place]?.word !== word);
-    return engine.logProbabilities(rest, target, model).map((value, step) => value - whole[step]);
-  });
+  const of = source.slice(0, shown[0]).map(({ word }) => word);
+  const erased = [...new Set(of)].filter((word) => word !== null).sort((a, b) => a - b);
+  const logs = (pieces) => engine.logProbabilities(pieces.map(({ id }) => id), target, model);
+  const whole = logs(source);
+  const changes = erased.map((word) =>
+    logs(source.filter((piece) => piece.word !== word)).map((value, step) => value - whole[step]),
+  );
+  const [letters, spans] = [[...text], words(text)];
   return {
     words: erased.map((word) => letters.slice(...spans[word]).join("")),
     changes,
@@ -288,11 +294,11 @@ function erasedWords({ engine, model, written, shown }, source, sourceIds, text,
 }
 
 // The reference's probability, and its way through this search.
-function referenceOf({ engine, model }, sourceIds, line, asked, answer, { nodes, followed }) {
+function referenceOf({ engine, model, asked }, sourceIds, line, answer, { nodes, followed }) {
   const values = engine.logProbabilities(sourceIds, line, model);
   const total = values.slice(engine.target.prefix.length).reduce((sum, value) => sum + value, 0);
   const score = total / penalty(line.length, asked.length_penalty);
-  const found = asked.reference === engine.target.decode(line) && asked.reference === answer.text;
+  const found = engine.target.decode(line) === answer.text; // perhaps in other pieces
   const last = followed.at(-1);
   const kept = nodes.filter(({ step, status }) => step === last?.step && status !== "pruned");
   const path = (node) => idsOf(node).every((id, place) => id === line[place]);

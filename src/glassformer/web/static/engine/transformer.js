@@ -15,7 +15,8 @@ export class Transformer {
     const tied = ["three-way", "target"].includes(config.tying);
     const target = weights.matrix(`${joint ? "source" : "target"}_embedding.weight`);
     this.tables = { source: weights.matrix("source_embedding.weight"), target };
-    const length = { source: config.source_max_length ?? config.max_length, target: config.max_length };
+    const { max_length: longest, source_max_length } = config;
+    const length = { source: source_max_length ?? longest, target: longest };
     this.positions = Object.fromEntries(
       ["source", "target"].map((side) => [
         side,
@@ -36,9 +37,12 @@ export class Transformer {
     return this.positions[side].forward(Matrix.of(rows), placeOf);
   }
 
-  // The encoder's states. `seen`: a map that receives each sublayer's numbers.
+  // The memory: the encoder's states, and the mask that hides padding. `seen`: a map that receives
+  // each sublayer's numbers.
   encode(source, seen = null) {
-    return this.encoder.forward(this.embed("source", source), seen);
+    const pad = this.config.source_pad_id ?? this.config.pad_id;
+    const allowed = (_, key) => source[key] !== pad;
+    return { states: this.encoder.forward(this.embed("source", source), allowed, seen), allowed };
   }
 
   // The decoder's states for a whole target at once, as in training.
