@@ -167,7 +167,7 @@ export class Engine {
         if (segment.capitals) each.text = each.text.toUpperCase();
         each.doubts = [];
       }
-      const between = text.slice(end, segment.start);
+      const between = this.preprocessing.visible(text.slice(end, segment.start));
       whole += segments.length && ["", " "].includes(between) ? this.preprocessing.gap : between;
       const start = [...whole].length;
       whole += hypotheses[0].text;
@@ -175,7 +175,7 @@ export class Engine {
       const source = [count(segment.start), count(end)];
       segments.push({ source, target: [start, [...whole].length], hypotheses });
     }
-    return { text: whole + text.slice(end), segments };
+    return { text: whole + this.preprocessing.visible(text.slice(end)), segments };
   }
 }
 
