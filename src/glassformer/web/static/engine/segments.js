@@ -38,7 +38,7 @@ export class Preprocessing {
 
   // The text without invisible characters, but with those of private use, as bullets are.
   visible(text) {
-    const kept = (gone) => (/\p{Co}/u.test(gone) ? gone : "");
+    const kept = (gone) => (/[\ue000-\uf8ff\u{f0000}-\u{10ffff}]/u.test(gone) ? gone : "");
     return this.invisible ? text.replace(this.invisible, kept) : text;
   }
 
