@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from glassformer.alignment.align import _merged, _shares, linked
-from glassformer.data.normaliser import INVISIBLE, normalised
+from glassformer.data.normaliser import INVISIBLE, normalised, visible
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.words import Span, has_letters, words
@@ -22,7 +22,8 @@ import { hasLetters, isSpace, words } from "./engine/words.js";
 
 export default function ({ texts, characters, reading }) {
   const preprocessing = new Preprocessing(reading);
-  const read = (text) => [words(text), hasLetters(text), preprocessing.normalised(text)];
+  const forms = (text) => [preprocessing.normalised(text), preprocessing.visible(text)];
+  const read = (text) => [words(text), hasLetters(text), ...forms(text)];
   const kinds = (each) => [isSpace(each), hasLetters(each), words(`a${each}b'${each}c`)];
   return { texts: texts.map(read), characters: characters.map(kinds) };
 }
@@ -71,8 +72,8 @@ def test_words_letters_and_normalised_texts():
     codes = [*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x12000)]
     characters = list(filter(is_assigned, map(chr, codes)))
     answer = node(WORDS, {"texts": texts, "characters": characters, "reading": reading()})
-    for text, [spans, letters, normal] in zip(texts, answer["texts"], strict=True):
-        assert normal == normalised(text), text
+    for text, [spans, letters, *forms] in zip(texts, answer["texts"], strict=True):
+        assert forms == [normalised(text), visible(text)], text
         if is_assigned(text):
             assert letters == has_letters(text), text
             assert spans == listed(words(text)), text

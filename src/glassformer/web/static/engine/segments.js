@@ -36,6 +36,12 @@ export class Preprocessing {
     return letters.join("").split(" ").filter(Boolean).join(" ");
   }
 
+  // The text without invisible characters, but with those of private use, as bullets are.
+  visible(text) {
+    const kept = (gone) => (/[\ue000-\uf8ff\u{f0000}-\u{10ffff}]/u.test(gone) ? gone : "");
+    return this.invisible ? text.replace(this.invisible, kept) : text;
+  }
+
   // The segments of a text: what the model reads, and the span in the text as typed (in UTF-16).
   segments(text, tokenizer) {
     const lines = [...text.matchAll(/[^\r\n]+/g)];
