@@ -32,8 +32,11 @@ const plain = (_, value) => (ArrayBuffer.isView(value) ? [...value] : value);
 export default async ({ about, weights, requests }) => {
   const engine = new Engine(about, new Uint8Array(Buffer.from(weights, "base64")));
   const traces = [];
-  for (const request of requests)
-    traces.push(JSON.parse(JSON.stringify(await traceOf(engine, request), plain)));
+  for (const request of requests) {
+    const trace = await traceOf(engine, request);
+    const whole = { ...trace, erased: await trace.erased };
+    traces.push(JSON.parse(JSON.stringify(whole, plain)));
+  }
   return traces;
 };
 """

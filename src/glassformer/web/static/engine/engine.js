@@ -2,8 +2,8 @@
 // After glassformer/text_engine.py and translator.py.
 
 import { Preprocessing } from "./segments.js";
-import { beamSearch, idsOf, OutputRules } from "./search.js";
-import { logSum, Matrix } from "./tensor.js";
+import { beamSearch, OutputRules } from "./search.js";
+import { logSum } from "./tensor.js";
 import { Tokenizer } from "./tokenizer.js";
 import { Transformer } from "./transformer.js";
 import { Weights } from "./weights.js";
@@ -13,7 +13,10 @@ const AT_ONCE = 12; // milliseconds of work, then the page may draw
 
 export function bytesOf(base64) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
-  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const letters = atob(base64);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = letters.charCodeAt(at);
+  return bytes;
 }
 
 // A function to await between steps: the page draws meanwhile, and `signal` may end the work.
@@ -75,8 +78,9 @@ export class Engine {
   segments(text) {
     return this.preprocessing.segments(text, this.source).map((segment) => {
       const ids = this.source.encode(segment.text);
-      if (ids.length > this.room)
-        throw new Error(`A sentence has ${ids.length} pieces, and this model has room for ${this.room}.`);
+      const [count, room] = [ids.length, this.room];
+      if (count > room)
+        throw new Error(`A sentence has ${count} pieces, and this model has room for ${room}.`);
       return { ...segment, ids };
     });
   }
@@ -163,9 +167,8 @@ export class Engine {
       const hypotheses = await this.hypotheses(segment, { most: alternatives + 1, pause });
       for (const each of hypotheses) {
         await pause();
-        each.alignment = this.align(segment.text, each.text).map((link) =>
-          typed(link, segment, text.slice(segment.start, segment.end)),
-        );
+        const written = text.slice(segment.start, segment.end);
+        each.alignment = typed(this.align(segment.text, each.text), segment.text, written);
         if (segment.capitals) each.text = each.text.toUpperCase();
         each.doubts = [];
       }
@@ -182,14 +185,11 @@ export class Engine {
   }
 }
 
-// A link with its source in the segment as typed, if normalisation has changed nothing but length.
-function typed(link, segment, written) {
-  return segment.text.length === written.length ? link : { ...link, source: nearest(link.source, segment.text, written) };
+// The links with their sources in the segment as typed. Normalisation leaves the words in their
+// order; if it joins some of them, nobody knows which is which.
+function typed(found, read, written) {
+  const [from, to] = [words(read), words(written)];
+  if (from.length !== to.length) return [];
+  const places = new Map(from.map((span, place) => [span.join(), to[place]]));
+  return found.map((link) => ({ ...link, source: places.get(link.source.join()) }));
 }
-
-function nearest(span, read, written) {
-  const [from, to] = [[...read].length, [...written].length];
-  return span.map((at) => Math.round((at * to) / from));
-}
-
-export { idsOf, Matrix };

@@ -32,14 +32,14 @@ function weights() {
   } catch {
     // It is no base64.
   }
-  throw new Error("This file is damaged: its numbers are not those that Python wrote. Get it anew.");
+  throw new Error("This file is damaged: its numbers are not Python's any more. Get it anew.");
 }
 
 // The checksum of zip and PNG; `before`: that of the bytes before these.
 function crc32(bytes, before = 0) {
   const table = Uint32Array.from({ length: 256 }, (_, byte) => {
     let value = byte;
-    for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+    for (let bit = 0; bit < 8; bit += 1) value = (value >>> 1) ^ (value & 1 ? 0xedb88320 : 0);
     return value;
   });
   let sum = ~before;
@@ -49,6 +49,7 @@ function crc32(bytes, before = 0) {
 
 const [source, target] = about.languages ?? ["source", "target"];
 const { data, pairs } = about.facts;
+const learnt = pairs ? `${data} (${Number(pairs).toLocaleString()} pairs)` : data;
 
 const ANSWERS = {
   languages: () => [source, target].map((code) => ({ code, name: code, targets: [target] })),
@@ -64,7 +65,7 @@ const ANSWERS = {
       source,
       target,
       parameters: about.parameters,
-      learnt_from: data ? `${data}${pairs ? ` (${Number(pairs).toLocaleString()} pairs)` : ""}` : null,
+      learnt_from: data ? learnt : null,
       through: null,
       examples: about.examples,
     },

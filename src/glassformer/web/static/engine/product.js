@@ -108,7 +108,7 @@ function multiply(bytes, floats, weights, rows, columns, scales, _wide, x, count
     const scale = scales ? floats[scales / 4 + r] : 1;
     for (let i = 0; i < count; i += 1) {
       const vector = x / 4 + i * columns;
-      let [a, b, c, d, e, g, h, k] = [0, 0, 0, 0, 0, 0, 0, 0];
+      let a = 0, b = 0, c = 0, d = 0, e = 0, g = 0, h = 0, k = 0;
       for (let place = 0; place < columns; place += LANES) {
         const w = row + place;
         const v = vector + place;
@@ -121,8 +121,8 @@ function multiply(bytes, floats, weights, rows, columns, scales, _wide, x, count
         h = f(h + f(values[w + 6] * floats[v + 6]));
         k = f(k + f(values[w + 7] * floats[v + 7]));
       }
-      const [p, q, s, t] = [f(a + e), f(b + g), f(c + h), f(d + k)];
-      floats[y / 4 + i * rows + r] = f(scale * f(f(p + q) + f(s + t)));
+      const sum = f(f(f(a + e) + f(b + g)) + f(f(c + h) + f(d + k)));
+      floats[y / 4 + i * rows + r] = f(scale * sum);
     }
   }
 }

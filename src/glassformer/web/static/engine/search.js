@@ -23,30 +23,30 @@ export class OutputRules {
     this.never = [pad_id, unk_id, bos_id].filter((id) => id !== eos_id);
   }
 
-  // The log-probabilities of all ids after these, -Infinity if an id may not follow.
+  // Turns the logits into the log-probabilities of all ids after these, -Infinity if an id may not
+  // follow.
   logProbabilities(logits, ids) {
     const { prefix, forced, blank, eos } = this;
     if (ids.length < prefix.length) {
-      const certain = new Float32Array(logits.length).fill(-Infinity);
-      certain[prefix[ids.length]] = 0;
-      return this.only(certain, forced[ids.length]);
+      logits.fill(-Infinity)[prefix[ids.length]] = 0;
+      return this.only(logits, forced[ids.length]);
     }
     const sum = logSum(logits);
     if (!Number.isFinite(sum)) throw new Error("The weights are damaged: a logit is no number.");
-    const allowed = logits.map((logit) => logit - sum);
-    const forbid = (id) => (allowed[id] = -Infinity);
+    for (let id = 0; id < logits.length; id += 1) logits[id] -= sum;
+    const forbid = (id) => (logits[id] = -Infinity);
     this.never.forEach(forbid);
     const begun = ids.length - prefix.length;
     if (begun === 0) forbid(eos);
     if (begun === 1 && blank.has(ids.at(-1))) [...blank, eos].forEach(forbid);
-    return this.only(allowed, forced[ids.length]);
+    return this.only(logits, forced[ids.length]);
   }
 
-  only(allowed, id) {
-    if (id === undefined) return allowed;
-    const kept = allowed[id];
-    allowed.fill(-Infinity)[id] = kept;
-    return allowed;
+  only(logs, id) {
+    if (id === undefined) return logs;
+    const kept = logs[id];
+    logs.fill(-Infinity)[id] = kept;
+    return logs;
   }
 }
 

@@ -7,7 +7,7 @@ import { largest, logSum, Matrix } from "./tensor.js";
 import { isSpace, words } from "./words.js";
 
 const PIECES = 64; // the most pieces of a side in a trace
-const SUBLAYERS = ["self_attention", "cross_attention", "feed_forward"];
+const SUBLAYERS = 3; // of a decoder block
 
 const textOf = (piece) => piece.replace(/^▁+/, "") || piece;
 
@@ -80,11 +80,11 @@ export async function traceOf(engine, request, signal) {
     positions: positionsOf(run),
     attention: attentionOf(run),
     sublayers: [...seen].map(([name, each]) => normsOf(run, name, each)),
-    steps: await stepsOf(run, pause),
+    steps: stepsOf(run),
     beam: graphOf(engine, found.nodes, written, asked),
-    // The panel of erased words alone needs it, and it takes as long as the rest.
+    // The panel of erased words alone asks for it: a promise, because it takes as long as the rest.
     get erased() {
-      lazy.erased ??= erasedWords(run, source, text);
+      lazy.erased ??= erasedWords(run, source, text, pause);
       return lazy.erased;
     },
     reference: reference.length ? referenceOf(run, sourceIds, reference, answer, found) : null,
@@ -203,45 +203,49 @@ function normsOf({ shown }, name, { input, added, output }) {
   return { name, input: lengths(input), added: lengths(added), output: lengths(output) };
 }
 
-// Each step of the answer with its candidates, and those of each layer's state and sublayer.
-async function stepsOf({ engine, model, seen, asked, written, shown }, pause) {
+// Each step of the answer with its candidates. The panel of the layers alone asks for the readings
+// of the stream after each sublayer of the decoder; they take as long as the rest.
+function stepsOf({ engine, model, seen, asked, written, shown }) {
   const { top, forced_prefix } = asked;
   const forced = Math.max(forced_prefix.length, engine.target.prefix.length);
-  const table = (name) => {
-    const states = Matrix.of(seen.get(name).output.list.slice(0, shown[1]));
-    const logits = model.project(model.decoder.norm(states));
-    return logits.list.map((row) => ({ row, sum: logSum(row) }));
-  };
-  const byLayer = [];
-  const moved = [];
-  for (let layer = 0; layer < engine.config.num_decoder_layers; layer += 1) {
-    for (const kind of SUBLAYERS) {
-      const name = `decoder.blocks.${layer}.${kind}`;
-      const rows = table(name);
-      moved.push(rows.map(({ row, sum }, step) => row[written[step]] - sum));
-      if (kind === "feed_forward") byLayer.push(rows);
-      await pause();
-    }
-  }
-  const candidate = (id, { row, sum }) => {
-    const [piece, log] = [engine.target.subword(id), row[id] - sum];
+  const candidate = (id, log) => {
+    const piece = engine.target.subword(id);
     return { id, piece, text: textOf(piece), probability: Math.exp(log), log_probability: log };
   };
-  return Array.from({ length: shown[1] }, (_, step) => {
-    const rows = byLayer.map((table) => table[step]);
-    const rank = ({ row }) => row.reduce((count, value) => count + (value > row[written[step]]), 0);
-    const lens = rows.map((each) => largest(each.row, top).map((id) => candidate(id, each)));
-    return {
-      step,
-      written: candidate(written[step], rows.at(-1)),
-      rank: rank(rows.at(-1)),
-      forced: step < forced,
-      candidates: lens.at(-1),
-      lens,
-      lens_rank: rows.map(rank),
-      sublayers: moved.map((values) => values[step]),
-    };
-  });
+  const reading = (name) => {
+    const states = Matrix.of(seen.get(name).output.list.slice(0, shown[1]));
+    return model.project(model.decoder.norm(states)).list.map((row, step) => {
+      const [sum, own] = [logSum(row), row[written[step]]];
+      return {
+        written: candidate(written[step], own - sum),
+        rank: row.reduce((count, value) => count + (value > own), 0),
+        candidates: largest(row, top).map((id) => candidate(id, row[id] - sum)),
+      };
+    });
+  };
+  const names = [...seen.keys()].filter((name) => name.startsWith("decoder"));
+  const last = reading(names.at(-1));
+  let all = null;
+  const readings = () => {
+    all ??= [...names.slice(0, -1).map(reading), last];
+    return all;
+  };
+  const layers = (step) =>
+    readings().flatMap((rows, place) => (place % SUBLAYERS === SUBLAYERS - 1 ? [rows[step]] : []));
+  return last.map((read, step) => ({
+    step,
+    ...read,
+    forced: step < forced,
+    get lens() {
+      return layers(step).map(({ candidates }) => candidates);
+    },
+    get lens_rank() {
+      return layers(step).map(({ rank }) => rank);
+    },
+    get sublayers() {
+      return readings().map((rows) => rows[step].written.log_probability);
+    },
+  }));
 }
 
 // The tree of the search; the path to the answer, end symbol included.
@@ -276,15 +280,18 @@ function graphOf(engine, all, written, { beam, length_penalty }) {
 }
 
 // Erase each word of the source in turn, and measure the change of every target piece.
-function erasedWords({ engine, model, written, shown }, source, text) {
+async function erasedWords({ engine, model, written, shown }, source, text, pause) {
   const target = written.slice(0, shown[1]);
   const of = source.slice(0, shown[0]).map(({ word }) => word);
   const erased = [...new Set(of)].filter((word) => word !== null).sort((a, b) => a - b);
   const logs = (pieces) => engine.logProbabilities(pieces.map(({ id }) => id), target, model);
   const whole = logs(source);
-  const changes = erased.map((word) =>
-    logs(source.filter((piece) => piece.word !== word)).map((value, step) => value - whole[step]),
-  );
+  const changes = [];
+  for (const word of erased) {
+    await pause();
+    const without = logs(source.filter((piece) => piece.word !== word));
+    changes.push(without.map((value, step) => value - whole[step]));
+  }
   const [letters, spans] = [[...text], words(text)];
   return {
     words: erased.map((word) => letters.slice(...spans[word]).join("")),

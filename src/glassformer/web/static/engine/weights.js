@@ -56,7 +56,7 @@ export function linear(products, matrix, bias) {
   return (x) => {
     const y = new Matrix(x.rows, matrix.rows);
     products.product(matrix, x, y.data);
-    if (bias) y.list.forEach((row) => bias.forEach((value, place) => (row[place] += value)));
+    if (bias) for (let i = 0; i < y.data.length; i += 1) y.data[i] += bias[i % bias.length];
     return y;
   };
 }

@@ -21,9 +21,13 @@ export const erasePanel = {
 
 function build({ stage, app }) {
   const { store } = app;
-  return (state) => {
+  return async (state) => {
     const { view } = app;
-    const { erased } = view.trace;
+    const wait = () => show(stage, h("p", { class: "note" }, "Each word is erased in turn …"));
+    const waiting = setTimeout(wait, 100); // the engine of a file computes it now
+    const erased = await Promise.resolve(view.trace.erased).catch(() => null);
+    clearTimeout(waiting);
+    if (!erased || view !== app.view) return; // a newer sentence has ended the work
     const columns = view.target.map((piece) => piece.label);
     const changes = erased.changes;
     const largest = Math.max(1, ...changes.flat().map(Math.abs));
@@ -46,7 +50,7 @@ function build({ stage, app }) {
         `(${signed(changes[r][c], 3)})`,
       onChoose: (r, c) => store.set({ row: r, column: c }),
     });
-    return show(
+    show(
       stage,
       beside(
         stage,

@@ -143,10 +143,19 @@ export function createView(trace) {
     readOfSource: (step) => (step === null ? null : meanRow("cross", step)),
     readOfTarget: (step) => meanRow("decoder", step),
     steps: trace.steps.map((step) => ({
-      ...step,
+      written: step.written,
+      forced: step.forced,
       candidates: step.candidates.map(labelled),
-      lens: step.lens.map((layer) => layer.map(labelled)),
-      moves: movesOf(step),
+      // The engine computes these when a panel asks for them.
+      get lens() {
+        return step.lens.map((layer) => layer.map(labelled));
+      },
+      get lens_rank() {
+        return step.lens_rank;
+      },
+      get moves() {
+        return movesOf(step);
+      },
     })),
     ownOf: (box) => parts.get(pathOf(box, 0))?.own ?? null,
     parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
