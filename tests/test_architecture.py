@@ -72,7 +72,7 @@ BUDGET = {
     "": 2840,  # the files at the top
     "alignment": 740,
     "cli": 3020,
-    "data": 2886,
+    "data": 2896,
     "data/doctor": 1329,
     "data/phrasebook": 591,
     "decoding": 1496,
@@ -82,11 +82,11 @@ BUDGET = {
     "learn": 4967,
     "model": 1653,
     "training": 4403,
-    "web": 2620,
+    "web": 2667,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
 BUDGET[LEARNERS_FILES] = 1500
-DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 6805}
+DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 7101}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5480
+CORE_BUDGET = 5489
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
     "__init__": "the package's own table of names",

@@ -184,12 +184,7 @@ class Tokenizer:
 
     @property
     def cuts_subwords(self) -> bool:
-        """Whether the model is BPE or unigram: it cuts words, and not only words or characters.
-
-        >>> from glassformer.data.subword_training import train_tokenizer
-        >>> train_tokenizer(["a b", "a c"], vocab_size=300).cuts_subwords
-        True
-        """
+        """Whether the model is BPE or unigram: others cut only words, or all characters."""
         try:  # these two kinds alone can draw a segmentation
             self._model.encode("a", enable_sampling=True, alpha=0.1, nbest_size=-1)
         except RuntimeError:

@@ -32,7 +32,8 @@ function weights() {
   } catch {
     // It is no base64.
   }
-  throw new Error("This file is damaged: its numbers are not Python's any more. Get it anew.");
+  const why = "its numbers are not those that Python wrote";
+  throw new Error(`This file is damaged: ${why}. Get it anew.`);
 }
 
 // The checksum of zip and PNG; `before`: that of the bytes before these.
