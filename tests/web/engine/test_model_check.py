@@ -60,7 +60,7 @@ export default async (page) => {
     const { signal } = controller;
     const ending = async () => (await pause(), signal.throwIfAborted());
     const works = [
-      traceOf(engine, { text: page.texts[1] }, signal),
+      traceOf(engine, { text: page.texts[1], beam: 100 }, signal), // no quick machine ends it
       engine.search(ids, { pause: ending }),
     ].map((work) => work.then(() => "found", ({ name }) => name));
     for (let step = 0; step < steps; step += 1) await pause();

@@ -7,15 +7,15 @@ import { Matrix, softmax } from "./tensor.js";
 // weights, and the weighted sum of the values. `allowed(k)`: may it attend to key `k`? A query
 // that may attend to no key reads zeros.
 export function scaledDotProductAttention(query, keys, values, [first, last], allowed) {
-  const scores = Float32Array.from(keys, (key) => {
+  const scores = new Float32Array(keys.length);
+  const weights = new Float32Array(keys.length);
+  keys.forEach((key, place) => {
     let sum = 0;
     for (let column = first; column < last; column += 1) sum += query[column] * key[column];
-    return sum / Math.sqrt(last - first);
+    scores[place] = sum / Math.sqrt(last - first);
+    weights[place] = allowed(place) ? scores[place] : -Infinity;
   });
-  const visible = scores.map((score, place) => (allowed(place) ? score : -Infinity));
-  const weights = visible.every((score) => score === -Infinity)
-    ? new Float32Array(visible.length)
-    : softmax(visible);
+  softmax(weights);
   const output = new Float32Array(last - first);
   values.forEach((value, place) => {
     const weight = weights[place];

@@ -27,7 +27,8 @@ export class FeedForward {
 
   forward(x) {
     const hidden = this.inner(x);
-    hidden.data.forEach((value, place) => (hidden.data[place] = this.activation(value)));
+    const { data } = hidden;
+    for (let i = 0; i < data.length; i += 1) data[i] = this.activation(data[i]);
     return this.outer(hidden);
   }
 }

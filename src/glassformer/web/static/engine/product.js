@@ -96,7 +96,7 @@ export class Products {
 // A row of a placed matrix, as float32.
 export function rowOf({ held, scaled, length, columns }, row) {
   const values = held.subarray(row * length, row * length + columns);
-  return scaled ? Float32Array.from(values, (value) => value * scaled[row]) : values;
+  return scaled ? new Float32Array(values).map((value) => value * scaled[row]) : values;
 }
 
 // product.wat in JavaScript: the same eight sums of float32.

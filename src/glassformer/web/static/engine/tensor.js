@@ -21,15 +21,19 @@ export class Matrix {
 }
 
 export function add(a, b) {
-  return new Matrix(a.rows, a.columns, a.data.map((value, place) => value + b.data[place]));
+  const sum = new Matrix(a.rows, a.columns);
+  for (let i = 0; i < sum.data.length; i += 1) sum.data[i] = a.data[i] + b.data[i];
+  return sum;
 }
 
 export function layerNorm(x, { weight, bias }, epsilon) {
   const normed = new Matrix(x.rows, x.columns);
   x.list.forEach((row, place) => {
-    const mean = row.reduce((sum, value) => sum + value, 0) / row.length;
-    const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
-    const factor = 1 / Math.sqrt(variance + epsilon);
+    let [sum, squares] = [0, 0];
+    for (let i = 0; i < row.length; i += 1) sum += row[i];
+    const mean = sum / row.length;
+    for (let i = 0; i < row.length; i += 1) squares += (row[i] - mean) ** 2;
+    const factor = 1 / Math.sqrt(squares / row.length + epsilon);
     const output = normed.row(place);
     for (let i = 0; i < row.length; i += 1)
       output[i] = (row[i] - mean) * factor * weight[i] + bias[i];
@@ -37,9 +41,11 @@ export function layerNorm(x, { weight, bias }, epsilon) {
   return normed;
 }
 
-// Replaces the scores by their softmax.
+// Replaces the scores by their softmax; zeros if all are -Infinity.
 export function softmax(scores) {
-  const largest = scores.reduce((most, score) => Math.max(most, score), -Infinity);
+  let largest = -Infinity;
+  for (let i = 0; i < scores.length; i += 1) if (scores[i] > largest) largest = scores[i];
+  if (largest === -Infinity) return scores.fill(0);
   let sum = 0;
   for (let i = 0; i < scores.length; i += 1) sum += scores[i] = Math.exp(scores[i] - largest);
   for (let i = 0; i < scores.length; i += 1) scores[i] /= sum;
