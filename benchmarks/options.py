@@ -98,7 +98,7 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--beams", nargs="+", type=_beam, default=[1, 5], help="1 is greedy search")
     add("--rounds", type=int, default=3, help="rounds in which both ways run in turn")
-    add("--browser", default="/usr/bin/chromium", help="the program of Chromium")
+    add("--browser", default="chromium", help="the program of Chromium")
 
 
 def _add_mistakes(parser: argparse.ArgumentParser) -> None:

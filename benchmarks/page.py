@@ -6,6 +6,7 @@ turn, in a tab of their own each time.
 
 import argparse
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from benchmarks.machine import facts
@@ -62,7 +63,9 @@ def main(options: argparse.Namespace) -> None:
     speeds: dict[tuple[str, int], list[float]] = {}
     typed: list[float] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=options.browser, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=which(options.browser), args=["--no-sandbox"]
+        )
         for _ in range(options.rounds):
             for beam in options.beams:
                 for wasm in (True, False):
