@@ -13,6 +13,7 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.errors import UsageError
 from glassformer.inspection.trace.array_codec import EncodedArray
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Changes, Head
@@ -137,6 +138,20 @@ def test_the_cases_differ(both):
     assert both["long"][0]["bounds"]["left_out"]
     statuses = {node["status"] for node in both["plain"][0]["beam"]["nodes"]}
     assert statuses == {"alive", "finished", "pruned", "open"}
+
+
+def test_an_end_inside_a_prefix_is_refused_as_in_python(bundle):
+    bundle, weights = rounded(bundle, "int8")
+    prefix = [40, bundle.target_tokenizer.eos_id, 50]
+    given = {
+        "about": about(bundle, [TEXT]),
+        "weights": base64.b64encode(weights).decode(),
+        "requests": [{"text": TEXT, "forced_prefix": prefix}],
+    }
+    with pytest.raises(AssertionError, match="The prefix holds a piece"):
+        node(SCRIPT, given)
+    with pytest.raises(UsageError, match="forced_prefix: the id"):
+        trace(bundle, TEXT, forced_prefix=prefix)
 
 
 def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:

@@ -98,7 +98,9 @@ const side = (text, pieces, read) => ({ text, pieces, read: read ?? pieces, word
 function forcedIds({ target, config }, prefix) {
   const ids = typeof prefix === "string" ? target.encode(prefix) : prefix;
   const special = [config.pad_id, config.unk_id, config.bos_id];
-  if (ids.some((id) => special.includes(id) || !(id >= 0 && id < config.target_vocab_size)))
+  const ends = ids.slice(0, -1).includes(config.eos_id); // the end symbol may only be the last
+  const known = (id) => id >= 0 && id < config.target_vocab_size && !special.includes(id);
+  if (ends || !ids.every(known))
     throw new Error("The prefix holds a piece that the target's vocabulary lacks.");
   return ids;
 }
