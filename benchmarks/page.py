@@ -59,7 +59,7 @@ def main(options: argparse.Namespace) -> None:
     out = options.work / "page.html"
     out.parent.mkdir(parents=True, exist_ok=True)
     bundle = load_bundle(options.bundle)
-    write_page(bundle, out, face="look", precision="int8", texts=texts[:1])
+    write_page(bundle, out, face="look", quantization="int8", texts=texts[:1])
     speeds: dict[tuple[str, int], list[float]] = {}
     typed: list[float] = []
     with sync_playwright() as playwright:

@@ -69,9 +69,9 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2840,  # the files at the top
+    "": 2841,  # the files at the top
     "alignment": 740,
-    "cli": 3017,
+    "cli": 3018,
     "data": 2896,
     "data/doctor": 1329,
     "data/phrasebook": 591,
@@ -82,7 +82,7 @@ BUDGET = {
     "learn": 4967,
     "model": 1653,
     "training": 4403,
-    "web": 2668,
+    "web": 2679,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
 BUDGET[LEARNERS_FILES] = 1500
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5489
+CORE_BUDGET = 5491
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
     "__init__": "the package's own table of names",

@@ -37,6 +37,7 @@ __all__ = [
     "Bundle",
     "TranslatorParts",
     "check_bundle",
+    "fact_text",
     "facts",
     "load_bundle",
     "save_bundle",
@@ -322,7 +323,7 @@ def facts(bundle: Bundle) -> list[str]:
         f"- size: {count:,} parameters; d_model {config.d_model}, {config.num_heads} heads,"
         f" {config.num_encoder_layers}+{config.num_decoder_layers} blocks",
         f"- vocabulary: {config.source_vocab_size:,} source, {config.target_vocab_size:,} target",
-        *(f"- {name}: {_text(value)}" for name, value in bundle.about.items()),
+        *(f"- {name}: {fact_text(value)}" for name, value in bundle.about.items()),
     ]
 
 
@@ -340,7 +341,8 @@ def _readme(bundle: Bundle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text(value: object) -> str:
+def fact_text(value: object) -> str:
+    """A value of ``about`` as people read it."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
     return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -48,7 +48,6 @@ Layout = Literal["interleaved", "halves"]
 Frequencies = Literal["paper", "tensor2tensor"]
 Subwords = Literal["bpe", "unigram"]
 EngineName = Literal["torch", "ctranslate2"]
-Precision = Literal["int8", "float16", "float32"]  # of the weights in a page
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 
 # The greatest sizes of a model. A config may come from a stranger: larger ones take all memory.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from glassformer.config import Options, Precision
-from glassformer.errors import UsageError, check_choice
+from glassformer.config import Options
+from glassformer.errors import UsageError
 from glassformer.files import check_output
 from glassformer.progress import shown_progress, working
 
@@ -28,7 +28,7 @@ class ExportOptions(Options):
     to: Literal["ctranslate2", "hugging-face", "argos", "page"] = "ctranslate2"
     """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
     with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. page: one
-    .html file that translates in any browser, offline."""
+    .html file that translates in a browser, offline."""
     source_language: str | None = None
     """Code of the source language, such as en: of a multilingual bundle, or for a package of argos.
     None: the bundle's."""
@@ -93,9 +93,7 @@ def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[st
         if out.exists():
             raise UsageError(f"{out}: it exists; give a new file")
         check_output("OUT", out)
-        check_choice("quantization", quantization, get_args(Precision))
-        [precision] = [each for each in get_args(Precision) if each == quantization]
-        return write_page(bundle, out, face="translate", precision=precision)
+        return write_page(bundle, out, face="translate", quantization=quantization)
     if options.to == "hugging-face":
         from glassformer.interchange.hugging_face.export import export_hugging_face
 

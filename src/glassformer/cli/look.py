@@ -14,6 +14,7 @@ from glassformer.cli.loading import LoadingOptions, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.errors import UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
+from glassformer.progress import shown_progress, working
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
@@ -87,7 +88,7 @@ def _check(options: LookOptions) -> None:
         raise UsageError("--live writes a file: give its name with --out")
     others = options.glossary, options.parts, options.length_penalty
     if options.live and (others != (None, None, None) or options.beam != BEAM):
-        raise UsageError("--live takes no --glossary, --parts, --beam and --length-penalty")
+        raise UsageError("--live takes no --glossary, --parts, --beam or --length-penalty")
     if options.exact and not options.live:
         raise UsageError(f"--exact {options.exact}: it is for a page with --live")
     if options.out is None:
@@ -99,6 +100,7 @@ def _check(options: LookOptions) -> None:
     check_output("--out", options.out)
 
 
+@shown_progress()
 def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
     from glassformer.web.living_page import write_page
@@ -107,8 +109,9 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
 
     bundle, text = translator.bundle, options.text or ""
     if options.live:
-        precision, texts = options.exact or "int8", [text] if text else []
-        notes = write_page(bundle, out, face="look", precision=precision, texts=texts)
+        quantization, texts = options.exact or "int8", [text] if text else []
+        with working("writing the page"):
+            notes = write_page(bundle, out, face="look", quantization=quantization, texts=texts)
         size = f"{out.stat().st_size / 1e6:.1f} MB"
         print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
         return 0

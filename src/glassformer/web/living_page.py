@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,13 @@ from pydantic_core import to_jsonable_python
 from torch import Tensor
 
 from glassformer.alignment.align import Heads
-from glassformer.bundle import Bundle
-from glassformer.config import EXTRA_LENGTH, Precision
+from glassformer.bundle import Bundle, fact_text
+from glassformer.config import EXTRA_LENGTH
 from glassformer.data.normaliser import INVISIBLE
 from glassformer.data.splitting import has_ordinals
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import is_unspaced
-from glassformer.errors import UsageError
+from glassformer.data.words import has_letters, is_unspaced
+from glassformer.errors import UsageError, check_choice
 from glassformer.files import write_atomically
 from glassformer.inspection.capture import capture
 from glassformer.inspection.figure1 import figure1
@@ -40,6 +41,7 @@ from glassformer.web.look.single_file import Face, build_page
 
 __all__ = ["about", "rounded", "unassigned", "write_page"]
 
+_BYTES = {"int8": 1, "float16": 2, "float32": 4}  # of a weight
 _SMALL, _MOST = 25_000_000, 150_000_000  # bytes of a file
 _LARGEST = 127  # of an int8 with both signs
 _SCALE = ".scale"
@@ -50,44 +52,46 @@ _TOP = 10  # candidates of a step, as the page asks for other texts
 
 
 def write_page(
-    bundle: Bundle, out: Path, *, face: Face, precision: Precision, texts: Sequence[str] = ()
+    bundle: Bundle, out: Path, *, face: Face, quantization: str, texts: Sequence[str] = ()
 ) -> list[str]:
     """Write the translator as one file; return notes for a person.
 
-    Raises UsageError for a model with own parts, for a tokenizer of words or characters, or if the
-    file were too large for a browser.
+    Raises UsageError for an unknown quantization, for a model with own parts, for a tokenizer of
+    words or characters, or if the file were too large for a browser.
     """
+    check_choice("quantization", quantization, _BYTES)
     require_stock(bundle, "a page")
     if not all(tokenizer.cuts_subwords for tokenizer in bundle.tokenizers):
         raise UsageError(
             "a page cuts texts by BPE or as a unigram model, and a tokenizer of this model"
             " knows whole words or single characters: use 'glassformer serve'"
         )
-    translator, stored = rounded(bundle, precision)
-    if (size := 4 / 3 * len(stored)) > _MOST:
+    count = sum(weight.numel() for weight in bundle.model.parameters())
+    if (size := 4 / 3 * count * _BYTES[quantization]) > _MOST:  # in base64
         raise UsageError(
             f"a page of this model has {size / 1e6:,.0f} MB, and browsers open at most"
             f" {_MOST / 1e6:.0f}: use 'glassformer serve'"
         )
+    translator, stored = rounded(bundle, quantization)
     title = " → ".join(bundle.languages) if bundle.languages else ""
     page = build_page(about(translator, texts), title=title, face=face, weights=stored).encode()
     write_atomically(out, page)
     return ["it is too large for most mail, and a phone may not open it"] * (len(page) > _SMALL)
 
 
-def rounded(bundle: Bundle, precision: Precision) -> tuple[Bundle, bytes]:
+def rounded(bundle: Bundle, quantization: str) -> tuple[Bundle, bytes]:
     """The bundle with rounded weights, which the page has too, and their safetensors file."""
     stored: dict[str, np.ndarray[Any, Any]] = {}
     values: dict[str, Tensor] = {}
     for name, weight in weights(bundle.model).items():
         weight = weight.float().cpu()
-        if precision == "int8" and weight.dim() == 2 and "positions" not in name:
+        if quantization == "int8" and weight.dim() == 2 and "positions" not in name:
             scale = weight.abs().amax(dim=1) / _LARGEST
             scale = torch.where(scale > 0, scale, 1.0)
             whole = (weight / scale[:, None]).round().clamp(-_LARGEST, _LARGEST)
             stored[name], stored[name + _SCALE] = whole.to(torch.int8).numpy(), scale.numpy()
             values[name] = whole * scale[:, None]
-        elif precision == "float16" and weight.dim() == 2:
+        elif quantization == "float16" and weight.dim() == 2:
             stored[name] = weight.half().numpy()
             values[name] = weight.half().float()
         else:
@@ -129,10 +133,10 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
         "parameters": sum(weight.numel() for weight in bundle.model.parameters()),
-        "facts": {name: str(value) for name, value in bundle.about.items()},
+        "facts": {name: fact_text(value) for name, value in bundle.about.items()},
         "examples": list(texts),
         "first": to_jsonable_python(first),
-        "checks": [_check(bundle, text) for text in [*texts, *_random(bundle)][:_CHECKS]],
+        "checks": _checks(bundle, [*texts, *_random(bundle)][:_CHECKS]),
     }
 
 
@@ -151,25 +155,32 @@ def unassigned() -> str:
 
 
 def _random(bundle: Bundle) -> list[str]:
-    """Texts of pieces drawn at random, the same for the same vocabulary."""
+    """Texts of pieces drawn at random, the same for the same vocabulary; each has a letter."""
     tokenizer = bundle.source_tokenizer
     draw = random.Random(tokenizer.vocab_size)
     ids = range(tokenizer.vocab_size)
-    return [tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(_CHECKS)]
+    drawn = (tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(100))
+    return list(islice(filter(has_letters, drawn), _CHECKS))
 
 
-def _check(bundle: Bundle, text: str) -> dict[str, Any]:
+def _checks(bundle: Bundle, texts: Sequence[str]) -> list[dict[str, Any]]:
+    exact = deepcopy(bundle.model).double()
+    return [_check(bundle, exact, text) for text in texts]
+
+
+def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
     """The numbers of a text that the page computes anew: its pieces, their log-probabilities, and
     each vector that a sublayer adds and each that its block gives, as one number.
 
-    They are float64's. ``rounding``: how far float32's are from them in Python, the vectors' as a
-    share of their length, and the log-probabilities'.
+    They are those of ``exact``, the model in float64. ``rounding``: the largest distance of
+    Python's float32 from them, of the vectors as a share of their length, and of the
+    log-probabilities.
     """
     traced, tokenizer = trace(bundle, text), bundle.source_tokenizer
     source = [*tokenizer.encode(traced.asked.text), tokenizer.eos_id]
     target = [piece.id for piece in traced.target.pieces]
     read = [piece.id for piece in traced.target.read]
-    sums, lengths, steps = _numbers(deepcopy(bundle.model).double(), source, read, target)
+    sums, lengths, steps = _numbers(exact, source, read, target)
     rounded_sums, _, rounded_steps = _numbers(bundle.model, source, read, target)
     shares = [
         ((rounded_sums[name] - sums[name]).abs() / lengths[name].clamp(min=1)).max().item()

@@ -232,5 +232,5 @@ def test_no_page_of_a_tokenizer_of_words(bundle_directory, tmp_path):
     words = Tokenizer(trained("word", vocab_size=60))
     bundle = replace(load_bundle(bundle_directory), target_tokenizer=words)
     with pytest.raises(UsageError, match="whole words or single characters"):
-        write_page(bundle, tmp_path / "me.html", face="translate", precision="int8")
+        write_page(bundle, tmp_path / "me.html", face="translate", quantization="int8")
     assert not list(tmp_path.iterdir())

@@ -2,11 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.web import living_page
+
+TEXT = "An old hat."
 
 
 def policy(file):
@@ -94,6 +99,26 @@ def test_options_that_do_not_go_together_are_one_line(options, error, run_direct
     said = capsys.readouterr().err
     assert error in said
     assert said.count("\n") == 1
+
+
+def test_a_random_text_has_a_letter():
+    """A text without letters has no translation: Python and the page refuse it."""
+
+    class Tokenizer:
+        vocab_size = 4
+
+        def decode(self, ids):
+            return "".join("12.a"[index] for index in ids[:1])
+
+    texts = living_page._random(SimpleNamespace(source_tokenizer=Tokenizer()))
+    assert texts == ["a", "a", "a"]
+
+
+def test_facts_of_several_values_are_for_people(run_directory):
+    bundle = load_bundle(run_directory)
+    bundle = replace(bundle, about={"data": ["a.en", "a.de"], "test": {"BLEU": 37.4}})
+    facts = living_page.about(bundle, [TEXT])["facts"]
+    assert facts == {"data": "a.en · a.de", "test": "BLEU (37.4)"}
 
 
 def test_an_existing_file_stays(run_directory, tmp_path, capsys):

@@ -1,8 +1,8 @@
 // Positional encoding (section 3.5): without it, attention ignores the order of the tokens.
 // The twin of glassformer/model/positions.py.
 
+import { rowOf } from "./product.js";
 import { layerNorm, Matrix } from "./tensor.js";
-import { rowOf } from "./weights.js";
 
 export function sinusoidalPosition(place, { d_model, position_layout, position_frequencies }) {
   const half = d_model / 2;

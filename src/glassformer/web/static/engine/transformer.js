@@ -4,8 +4,9 @@
 import { Decoder } from "./decoder.js";
 import { Encoder } from "./encoder.js";
 import { PositionalEncoding } from "./positions.js";
+import { rowOf } from "./product.js";
 import { layerNorm, Matrix } from "./tensor.js";
-import { linear, rowOf } from "./weights.js";
+import { linear } from "./weights.js";
 
 export class Transformer {
   // `headsOff(name)`: the heads of an attention that give zeros.

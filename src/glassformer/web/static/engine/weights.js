@@ -1,6 +1,6 @@
 // The weights of the page's file: the bytes of a safetensors file, and a part's view of them.
 
-import { Products, rowOf } from "./product.js";
+import { Products } from "./product.js";
 import { Matrix } from "./tensor.js";
 
 // A matrix of int8 has its scales, one for each row, under its name with this ending.
@@ -60,8 +60,6 @@ export function linear(products, matrix, bias) {
     return y;
   };
 }
-
-export { rowOf };
 
 // The tensors of a safetensors file by name; float16 becomes float32.
 function tensorsOf(bytes) {
