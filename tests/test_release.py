@@ -67,7 +67,7 @@ def built(kind: str, tree: Path, out: Path) -> Path:
 def tree(tmp_path_factory):
     """A copy of the source tree, at an address."""
     tree = tmp_path_factory.mktemp("tree")
-    leave = shutil.ignore_patterns("__pycache__", "generated", "*.egg-info")
+    leave = shutil.ignore_patterns("__pycache__", ".environments", "generated", "*.egg-info")
     for name in PARTS:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tree / name, **({"ignore": leave} if (ROOT / name).is_dir() else {}))
