@@ -24,6 +24,7 @@ PARTS = (
     "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md", "constraints.txt",
     "pyproject.toml", "requirements.lock", "setup.py",
 )  # fmt: skip
+BY_BENCHMARKS = (".environments", ".work", "results")  # gigabytes that a benchmark leaves
 # Each command's first success. The translator learns nothing in three updates.
 CALLS = """\
 demo --size 100 --epochs 0.1
@@ -67,10 +68,13 @@ def built(kind: str, tree: Path, out: Path) -> Path:
 def tree(tmp_path_factory):
     """A copy of the source tree, at an address."""
     tree = tmp_path_factory.mktemp("tree")
-    leave = shutil.ignore_patterns("__pycache__", ".environments", "generated", "*.egg-info")
+    leave = shutil.ignore_patterns("__pycache__", *BY_BENCHMARKS, "generated", "*.egg-info")
     for name in PARTS:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tree / name, **({"ignore": leave} if (ROOT / name).is_dir() else {}))
+    for name in BY_BENCHMARKS:
+        (tree / "benchmarks" / name).mkdir()
+        (tree / "benchmarks" / name / "large.bin").touch()
     with (tree / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write('\n[project.urls]\nRepository = "https://example.org/glassformer"\n')
     return tree
@@ -96,7 +100,7 @@ def test_the_sdist_has_the_tests_the_documents_and_the_changes(sdist):
     assert set(PARTS) <= {name.split("/")[0] for name in names}
     for path in (Path(__file__), ROOT / "docs" / "reading.md", ROOT / "docs" / "attention.png"):
         assert str(path.relative_to(ROOT)) in names
-    assert not any(name.endswith(".pyc") or "generated" in name for name in names)
+    assert not any(name.endswith((".pyc", "large.bin")) or "generated" in name for name in names)
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel):
