@@ -6,7 +6,7 @@ from importlib import import_module
 
 from benchmarks.environments import Failed
 from benchmarks.options import parse
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 __all__ = ["main"]
 

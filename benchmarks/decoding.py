@@ -21,8 +21,8 @@ from benchmarks.report import save, shown, table
 from benchmarks.training import matrix_peak
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
 from glassformer.evaluation import corpus_scores
+from glassformer.support.errors import InputError
 
 __all__ = ["main", "share_of_same", "splits_of"]
 
@@ -184,7 +184,7 @@ def _texts(outputs: Sequence[Any], tokenizer: Tokenizer) -> list[str]:
     if all(isinstance(output, str) for output in outputs):
         return list(outputs)
     if any(isinstance(token, str) for output in outputs for token in output):
-        from glassformer.interchange.ctranslate2.export import token_names
+        from glassformer.tools.interchange.ctranslate2.export import token_names
 
         ids = {name: place for place, name in enumerate(token_names(tokenizer))}
         outputs = [[ids[token] for token in output] for output in outputs]
@@ -203,8 +203,8 @@ def _written(texts: Sequence[str], tokenizer: Tokenizer, path: Path) -> str:
 
 def _exported(bundle: Bundle, place: Path) -> dict[str, str]:
     """The bundle as a model of each peer; if it cannot be written, the peer's row says so."""
-    from glassformer.interchange.ctranslate2.export import export_ctranslate2
-    from glassformer.interchange.hugging_face.export import export_hugging_face
+    from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
+    from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 
     models = {}
     for peer, export in (

@@ -2,7 +2,7 @@
 
 The same seed stands against the same seed. A cost is sure if each translator with the mistake is
 worse than each one without. Results stay in a file, so that the same call goes on. `measured.json`
-is the file of the lessons' check, `src/glassformer/learn/measured.json`.
+is the file of the lessons' check, `src/glassformer/tools/learn/measured.json`.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from statistics import mean
 from benchmarks.environments import Failed
 from benchmarks.machine import facts
 from benchmarks.report import save, table
-from glassformer.learn.folder import Folder
-from glassformer.learn.measured import RIGHT
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.measured import RIGHT
 
 __all__ = ["MISTAKES", "main"]
 

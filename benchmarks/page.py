@@ -14,7 +14,7 @@ from benchmarks.pairs import spread
 from benchmarks.prepared import read_corpus
 from benchmarks.report import save, shown, table
 from glassformer.bundle import load_bundle
-from glassformer.web.living_page import write_page
+from glassformer.tools.web.living_page import write_page
 
 __all__ = ["main"]
 

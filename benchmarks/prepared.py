@@ -14,10 +14,10 @@ import numpy as np
 
 from glassformer.data.batches import make_batch, plan_batches
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.phrasebook.book import phrasebook
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.token_store import Packed, pack
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
+from glassformer.tools.phrasebook.book import phrasebook
 
 __all__ = [
     "SIZES",

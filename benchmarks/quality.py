@@ -15,7 +15,7 @@ from benchmarks.environments import Failed
 from benchmarks.machine import facts
 from benchmarks.prepared import corpus_file
 from benchmarks.report import save, table
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 __all__ = ["command", "main"]
 

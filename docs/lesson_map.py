@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import matplotlib
 
-from glassformer.inspection.plots.figure1 import plot_boxes
-from glassformer.learn.lesson import Lesson, lesson
-from glassformer.learn.status import own_boxes
+from glassformer.tools.inspection.plots.figure1 import plot_boxes
+from glassformer.tools.learn.lesson import Lesson, lesson
+from glassformer.tools.learn.status import own_boxes
 
 __all__ = ["lesson_map"]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from formulas import as_latex
 from lesson_map import lesson_map
 
-from glassformer.learn.edits import changed_lines
-from glassformer.learn.judge import Judge
-from glassformer.learn.lesson import EVERY, EXERCISES, Lesson, lessons
-from glassformer.learn.measured import cost_of
+from glassformer.tools.learn.edits import changed_lines
+from glassformer.tools.learn.judge import Judge
+from glassformer.tools.learn.lesson import EVERY, EXERCISES, Lesson, lessons
+from glassformer.tools.learn.measured import cost_of
 
 __all__ = ["write"]
 
-LESSONS = Path(__file__).parents[1] / "src" / "glassformer" / "learn" / "lessons"
+LESSONS = Path(__file__).parents[1] / "src" / "glassformer" / "tools" / "learn" / "lessons"
 
 # The panel of `glassformer look` that shows a lesson's part, and the figure's title.
 FIGURES = {

@@ -30,7 +30,7 @@ def node(script: str, given: Any) -> Any:
         pytest.skip(f"there is no Node {_OLDEST} on this machine")
     with TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copytree(str(files("glassformer.web") / "static"), folder, dirs_exist_ok=True)
+        shutil.copytree(str(files("glassformer.tools.web") / "static"), folder, dirs_exist_ok=True)
         (folder / "package.json").write_text('{"type": "module"}')
         (folder / "script.js").write_text(script, "utf-8")
         (folder / "run.js").write_text(_RUN)

@@ -1,7 +1,7 @@
 """Processes that fork from a server with torch loaded: a new Python loads it for seconds.
 
-A program's first moments are those of a new Python in ``cli/test_main.py``,
-``cli/test_server_threads.py`` and ``system/test_torchrun.py``.
+A program's first moments are those of a new Python in ``tools/cli/test_main.py``,
+``tools/cli/test_server_threads.py`` and ``system/test_torchrun.py``.
 """
 
 import multiprocessing
@@ -17,11 +17,11 @@ from types import TracebackType
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
-        "glassformer.cli.main",
+        "glassformer.tools.cli.main",
         "glassformer.training.train",
         "glassformer.training.parallel.worker",
         "glassformer.translator",
-        "glassformer.web.server",
+        "glassformer.tools.web.server",
         "torch._dynamo",  # an optimiser loads it at its first step
         __name__,
     ]
@@ -30,7 +30,7 @@ CONTEXT.set_forkserver_preload(
 
 def run(words: list[str], directory: str, environment: dict[str, str], streams: list) -> None:
     """``glassformer WORDS`` in a child, with its standard input, output and errors."""
-    from glassformer.cli.main import main
+    from glassformer.tools.cli.main import main
 
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)

@@ -14,7 +14,8 @@ from beartype import beartype
 from jaxtyping import jaxtyped
 
 # Not learn: its checks make hundreds of thousands of small calls.
-CHECKED = ("alignment", "data", "decoding", "inspection", "interchange", "model", "training")
+CHECKED = ("alignment", "data", "decoding", "model", "training", "support.tensors")
+CHECKED += ("tools.doctor", "tools.inspection", "tools.interchange")
 
 
 class CheckedLoader(SourceFileLoader):
@@ -58,8 +59,7 @@ class CheckedFinder(MetaPathFinder):
     """Finds the modules of the checked packages."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, rest = name.partition(".")
-        if package != "glassformer" or rest.split(".")[0] not in CHECKED:
+        if not f"{name}.".startswith(tuple(f"glassformer.{room}." for room in CHECKED)):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):

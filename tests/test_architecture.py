@@ -1,25 +1,22 @@
-"""Imports go one way: each part of the program knows only the parts below it.
+"""Imports go one way, and the core knows no tool.
 
-    cli, web
-    glassformer                                     (names the public parts)
-    interchange, inspection, learn, documents
+    tools | glassformer                             (what uses the core; the public names)
     translator, training
     parts                                           (chooses the forms, training's among them)
     alignment                                       (word alignment, which training stores)
     text_engine
     decoding, evaluation, significance, bundle
-    model | data | tensors                          (do not know each other)
-    hashes
-    config, devices, files, strangers, threads
-    errors
+    model | data                                    (do not know each other)
+    config
+    support
 
 No files import each other in a circle, and only the files in ``CHOOSERS`` know a fast twin.
-Imports inside functions count as well.
+Imports inside functions count as well. ``translator.py`` has one door to the tools, a table of
+engines by name, which imports nothing until an engine is asked for.
 """
 
 import ast
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -29,28 +26,23 @@ SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "glassformer"
 
 LAYERS = (
-    {"errors"},
-    {"config", "devices", "files", "progress", "strangers", "threads"},
-    {"hashes"},
-    {"model", "data", "tensors"},
+    {"support"},
+    {"config"},
+    {"model", "data"},
     {"decoding", "evaluation", "significance", "bundle"},
     {"text_engine"},
     {"alignment"},
     {"parts"},
     {"translator", "training"},
-    {"interchange", "inspection", "learn", "documents"},
-    {"glassformer"},
-    {"cli", "web", "__main__"},
+    {"tools", "glassformer", "__main__"},
 )
 # The only imports to the side or upwards.
 DOORS = {
     ("significance", "evaluation"),
     ("parts", "training"),  # the forms of the loss, the optimiser and the schedule
-    ("translator", "interchange"),  # the CTranslate2 engine
-    ("cli", "web"),
-    ("learn", "glassformer"),  # the learner's files use the public names
-    ("learn", "inspection"),  # figure 1 with the learner's parts
-    ("__main__", "cli"),
+    ("glassformer", "tools"),  # the public names
+    ("tools", "glassformer"),  # the learner's files use them
+    ("__main__", "tools"),
 }
 # The searches work on any step function: they know no model and no data.
 STRANGERS = {("decoding", "model"), ("decoding", "data")}
@@ -61,59 +53,40 @@ CHOOSERS = {
     "decoding.fast.top_k": {"parts"},
     "model.fast.decoder": {"parts"},
     "model.fast.dropout": {"parts"},
-    "model.fast.stock": {"interchange.stock"},
+    "model.fast.stock": {"tools.interchange.stock"},
     "training.fast.loss": {"parts"},
 }
 
-# The most lines of each room, docstrings and blank lines counted: Python, or what the name says.
-# A file belongs to the room with the longest name that begins its path. A room that needs more
-# takes it from another, or changes its number in a commit that says what the lines buy.
-BUDGET = {
-    "": 2841,  # the files at the top
-    "alignment": 740,
-    "cli": 3018,
-    "data": 2896,
-    "data/doctor": 1329,
-    "data/phrasebook": 591,
-    "decoding": 1496,
-    "documents": 1726,
-    "inspection": 2944,
-    "interchange": 3469,
-    "learn": 4967,
-    "model": 1653,
-    "training": 4403,
-    "web": 2679,
-}
-LEARNERS_FILES = "learn/lessons/*/lesson.py"
-BUDGET[LEARNERS_FILES] = 1500
-DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 7110}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",
-    "cli": "main translate",
     "data": "batches corpus normaliser preprocessing token_store tokenizer",
     "decoding": "batched beam engine greedy",
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
+    "tools/cli": "main translate",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5491
+# The lines that stood when the last issue landed, docstrings and blank lines counted. ROOM above
+# them is for people from outside; a new number is a commit that says what the lines buy.
+BUDGET = {"src, Python": 36300, "core": 5491, "pages": 7110}
+ROOM = 1.03
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
     "__init__": "the package's own table of names",
     "data/file_formats": "lines of texts, which data/lines bounds",
     "data/lines": "texts, by a door of their own",
     "data/token_store": "ids that this program has packed, with their hashes",
-    "cli/backtranslate": "its own unfinished output",
-    "learn/edits": "the package's own files",
-    "learn/lesson": "the package's own files",
-    "learn/measured": "the package's own files",
-    "learn/worker": "what the process that judges asks for",
+    "tools/cli/backtranslate": "its own unfinished output",
+    "tools/learn/edits": "the package's own files",
+    "tools/learn/lesson": "the package's own files",
+    "tools/learn/measured": "the package's own files",
+    "tools/learn/worker": "what the process that judges asks for",
     "training/parallel/ranks": "messages between ranks",
     "training/reporting": "metrics that the run itself has written",
     "training/setup/kept_pairs": "pairs that the run itself has written",
-    "web/look/single_file": "the package's own files",
-    "web/look/stored": "a trace that this process has made",
-    "web/request_body": "bodies of requests, by a door of their own",
+    "tools/web/look/single_file": "the package's own files",
+    "tools/web/look/stored": "a trace that this process has made",
+    "tools/web/request_body": "bodies of requests, by a door of their own",
 }
 READING = re.compile(
     r".*\.(read_bytes|read_text|memmap|fromfile)|(.*\.)?(safe_open|load_file|ZipFile|GzipFile)"
@@ -260,43 +233,37 @@ def short(module: str) -> str:
     ("file", "statement", "offends"),
     [
         ("model/masks.py", "from glassformer.data.corpus import Pair", True),
-        ("data/batches.py", "import glassformer.model", True),
-        ("data/batches.py", "from glassformer.config import ModelConfig", False),
-        ("config.py", "from glassformer.errors import InputError", False),
-        ("errors.py", "from glassformer import config", True),
-        ("errors.py", "from . import config", True),
+        ("model/masks.py", "from glassformer.parts import FAST", True),
         ("model/masks.py", "from ..bundle import Bundle", True),
         ("model/masks.py", "from .attention import attention", False),
         ("model/masks.py", "def f():\n    from glassformer.translator import Translator", True),
+        ("data/batches.py", "import glassformer.model", True),
+        ("data/batches.py", "from glassformer.config import ModelConfig", False),
+        ("data/batches.py", "from glassformer.tools.doctor.examine import examine", True),
+        ("config.py", "from glassformer.support.errors import InputError", False),
+        ("support/errors.py", "from glassformer import config", True),
+        ("support/errors.py", "from .. import config", True),
         ("decoding/beam.py", "from glassformer.model import transformer", True),
         ("decoding/beam.py", "from glassformer.training.loss import loss", True),
-        ("training/loop.py", "from glassformer.decoding.beam import beam_search", False),
-        ("training/loop.py", "from glassformer.inspection import capture", True),
-        ("translator.py", "from glassformer.inspection import capture", True),
-        ("translator.py", "from glassformer.parts import FAST", False),
-        ("training/loop.py", "from glassformer.parts import FAST", False),
+        ("decoding/engine.py", "from glassformer.parts import FAST", True),
+        ("bundle.py", "from glassformer import Transformer", True),
+        ("text_engine.py", "from glassformer.parts import FAST", True),
         ("parts.py", "from glassformer.training.loss import batch_losses", False),
         ("parts.py", "from glassformer.translator import Translator", True),
-        ("text_engine.py", "from glassformer.parts import FAST", True),
-        ("bundle.py", "from glassformer.parts import FAST", True),
-        ("model/transformer.py", "from glassformer.parts import FAST", True),
-        ("decoding/engine.py", "from glassformer.parts import FAST", True),
-        ("translator.py", "from glassformer.cli.main import main", True),
-        ("bundle.py", "from glassformer import Transformer", True),
-        ("documents/html.py", "from glassformer.translator import Translator", False),
-        ("documents/html.py", "from glassformer.web.service import Service", True),
-        ("documents/html.py", "from glassformer.inspection import capture", True),
-        ("translator.py", "from glassformer.documents.html import Page", True),
-        ("__init__.py", "from glassformer.translator import Translator", False),
-        ("__init__.py", "from glassformer.cli.main import main", True),
-        ("cli/main.py", "from glassformer.translator import Translator", False),
+        ("training/loop.py", "from glassformer.decoding.beam import beam_search", False),
+        ("training/loop.py", "from glassformer.parts import FAST", False),
+        ("training/loop.py", "from glassformer.tools.inspection import capture", True),
+        ("translator.py", "from glassformer.parts import FAST", False),
+        ("translator.py", "def f():\n    import glassformer.tools.interchange", True),
+        ("tools/documents/html.py", "from glassformer.translator import Translator", False),
+        ("__init__.py", "from glassformer.tools.inspection import capture", False),
         ("data/corpus.py", "from pathlib import Path\nimport modelling, data", False),
         ("data/corpus.py", "from glassformer.novelty import new", True),
     ],
 )
 def test_an_import_the_wrong_way_is_found(tmp_path, file, statement, offends):
-    for package in ("", "model", "data", "decoding", "training", "documents", "cli"):
-        (tmp_path / "glassformer" / package).mkdir(exist_ok=True)
+    for package in ("model", "data", "decoding", "training", "support", "tools/documents"):
+        (tmp_path / "glassformer" / package).mkdir(parents=True)
     (tmp_path / "glassformer" / "config.py").touch()
     (tmp_path / "glassformer" / file).write_text(f'"""A file."""\n\n{statement}\n', "utf-8")
     last = 3 + statement.count("\n")
@@ -320,7 +287,7 @@ def readers(package: Path) -> dict[str, list[str]]:
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package).with_suffix("").as_posix()
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and reads(node) and name != "strangers":
+            if isinstance(node, ast.Call) and reads(node) and name != "support/strangers":
                 found.setdefault(name, []).append(f"line {node.lineno}: {ast.unparse(node)[:80]}")
     return found
 
@@ -329,7 +296,7 @@ def test_strangers_files_come_in_by_one_door():
     found = readers(PACKAGE)
 
     others = {name: calls for name, calls in found.items() if name not in READERS}
-    assert not others, f"read them by glassformer.strangers: {others}"
+    assert not others, f"read them by glassformer.support.strangers: {others}"
     assert READERS.keys() == found.keys(), "READERS names files that read none"
 
 
@@ -362,37 +329,28 @@ def lines_of(path: Path) -> int:
     return len(path.read_text("utf-8").splitlines())
 
 
-def room_of(path: Path) -> str:
-    """The room of a file of the package: the longest name in ``BUDGET`` that begins its path."""
-    if path.match(LEARNERS_FILES):
-        return LEARNERS_FILES
-    parents = [parent.as_posix() for parent in path.relative_to(PACKAGE).parents]
-    return next((parent for parent in parents if parent in BUDGET), "")
+def core() -> set[Path]:
+    """The files that a reader never has to leave."""
+    return {PACKAGE / room / f"{name}.py" for room in CORE for name in CORE[room].split()}
 
 
-def test_each_room_keeps_to_its_budget_of_lines():
-    lines = Counter()
-    for path in (*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")):
-        lines[room_of(path)] += lines_of(path)
-    for pattern in DATA_BUDGET:
-        lines[pattern] = sum(lines_of(path) for path in PACKAGE.glob(pattern) if path.is_file())
-
-    over = [
-        f"{room or 'top'}: {lines[room]} lines, {most} allowed"
-        for room, most in (BUDGET | DATA_BUDGET).items()
-        if lines[room] > most
-    ]
-    assert not over, "delete, reuse, or say what more lines buy:\n" + "\n".join(over)
-
-
-def test_the_core_keeps_to_its_budget_of_lines():
+def test_the_tables_of_reading_name_the_core():
     text = (SOURCE.parent / "docs" / "reading.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    named = {PACKAGE / file for row in rows for file in re.findall(r"`([\w/]+\.py)`", row)}
-    core = {PACKAGE / room / f"{name}.py" for room in CORE for name in CORE[room].split()}
 
-    assert named == core, "docs/reading.md and CORE name different files"
-    assert sum(map(lines_of, core)) <= CORE_BUDGET
+    assert {PACKAGE / file for row in rows for file in re.findall(r"`([\w/]+\.py)`", row)} == core()
+
+
+def test_the_package_keeps_to_its_budget_of_lines():
+    files = {
+        "src, Python": {*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")},
+        "core": core(),
+        "pages": {path for path in PACKAGE.glob("tools/web/static/**/*.*") if path.is_file()},
+    }
+    lines = {name: sum(map(lines_of, paths)) for name, paths in files.items()}
+
+    over = {name: number for name, number in lines.items() if number > ROOM * BUDGET[name]}
+    assert not over, f"delete, reuse, or say what more lines buy: {over}, {BUDGET} with 3 % of room"
 
 
 @pytest.fixture(scope="module")
@@ -424,7 +382,7 @@ def test_parameters_have_types(functions):
     hidden = [
         f"{name}:{parameter.arg}"
         for name, node in functions
-        if not name.startswith("learn/")
+        if not name.startswith("tools/learn/")
         for parameter in parameters(node)
         if parameter.annotation and re.search(r"\bAny\b", ast.unparse(parameter.annotation))
     ]

@@ -16,11 +16,11 @@ from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.subword_training import train_tokenizer
-from glassformer.errors import ChecksumError, InputError
-from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, rebuilt
-from glassformer.tensors import save_tensors, weights
+from glassformer.support.errors import ChecksumError, InputError
+from glassformer.support.files import write_atomically
+from glassformer.support.tensors import save_tensors, weights
 from glassformer.translator import Translator
 from tests.own_parts import colder, rotary, warmer
 

@@ -15,9 +15,9 @@ from glassformer.decoding.batched import DecodingSettings, decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import Sampling
-from glassformer.inspection.capture import capture
-from glassformer.inspection.trace.build import trace
 from glassformer.parts import FAST, PLAIN, in_bfloat16
+from glassformer.tools.inspection.capture import capture
+from glassformer.tools.inspection.trace.build import trace
 from glassformer.training.optimiser import Learner, new_optimiser
 from glassformer.translator import Translator
 from tests.system.test_torchrun import OPTIONS, TORCHRUN

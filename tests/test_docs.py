@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import glassformer
-from glassformer.cli.main import COMMANDS, module_of
-from glassformer.cli.options import parse_options
-from glassformer.learn.lesson import EVERY, EXERCISES, LESSONS, lessons
+from glassformer.tools.cli.main import COMMANDS, module_of
+from glassformer.tools.cli.options import parse_options
+from glassformer.tools.learn.lesson import EVERY, EXERCISES, LESSONS, lessons
 
 DOCS = Path(__file__).parent.parent / "docs"
 

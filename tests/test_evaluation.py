@@ -8,7 +8,6 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import (
     LANGUAGES,
     PAPER_RULER,
@@ -19,6 +18,7 @@ from glassformer.evaluation import (
     perplexity,
     reference_loss,
 )
+from glassformer.support.errors import InputError, UsageError
 
 REFERENCES = [
     "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt.",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.build import trace
 from glassformer.translator import Translator
 
 TEXT = "grass and snow"

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from glassformer import ScaledEmbedding, label_smoothed_cross_entropy, noam_schedule
-from glassformer.learn.lessons.blocks.plain import layer_norm
-from glassformer.learn.lessons.subwords.plain import encode, learn_merges
 from glassformer.model.positions import sinusoidal_positions
+from glassformer.tools.learn.lessons.blocks.plain import layer_norm
+from glassformer.tools.learn.lessons.subwords.plain import encode, learn_merges
 from tests.browser import without_complaints
 
 SCRIPT = Path(__file__).parent.parent / "docs" / "_static" / "figures.js"

@@ -7,20 +7,21 @@ from typing import get_args
 
 import pytest
 
-from glassformer.cli.plot import Part
 from glassformer.config import Markup, presets
-from glassformer.documents.files.formats import FORMATS
-from glassformer.inspection.trace.schema import AttentionPart
-from glassformer.interchange.hugging_face.configuration import Settings
 from glassformer.model import blocks
+from glassformer.tools.cli.plot import Part
+from glassformer.tools.documents.files.formats import FORMATS
+from glassformer.tools.inspection.trace.schema import AttentionPart
+from glassformer.tools.interchange.hugging_face.configuration import Settings
 from glassformer.training.setup.options import Preset
 
 PACKAGE = Path(__file__).parents[1] / "src" / "glassformer"
 THEIRS = get_args(Settings.model_fields["activation"].annotation)
 SECOND = {  # the sets that stand in a second place knowingly
     # The command line's help must not wait for torch and matplotlib: a test below holds these.
-    "cli/plot.py": {"cross, decoder, encoder", "minutes, updates"},
-    "interchange/ctranslate2/reading/configuration.py": {"decoder, encoder"},  # CTranslate2's names
+    "tools/cli/plot.py": {"cross, decoder, encoder", "minutes, updates"},
+    # CTranslate2's names:
+    "tools/interchange/ctranslate2/reading/configuration.py": {"decoder, encoder"},
 }
 
 

@@ -14,7 +14,7 @@ from glassformer import (
     capture,
     train,
 )
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 PAGE = (Path(__file__).parents[1] / "docs/how-to/own-parts.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

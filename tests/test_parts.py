@@ -12,7 +12,6 @@ from glassformer.data.batches import Batch
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
-from glassformer.errors import InputError, UsageError
 from glassformer.model.attention import MultiHeadAttention, fused_attention
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
@@ -25,6 +24,7 @@ from glassformer.parts import (
     in_bfloat16,
     rebuilt,
 )
+from glassformer.support.errors import InputError, UsageError
 from tests.own_parts import Rotary, colder, rotary, warmer
 
 FIELDS = [field.name for field in fields(Parts)]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.cli.main import main
-from glassformer.data.phrasebook.book import phrasebook
+from glassformer.tools.cli.main import main
+from glassformer.tools.phrasebook.book import phrasebook
 from tests.processes import Command
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from glassformer import __version__
-from glassformer.cli.main import COMMANDS
+from glassformer.tools.cli.main import COMMANDS
 from tests.other_systems import LACKING
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +45,7 @@ PROGRAM = """\
 import shlex, sys
 from pathlib import Path
 import glassformer
-from glassformer.cli.main import main
+from glassformer.tools.cli.main import main
 assert Path(glassformer.__file__).is_relative_to(sys.argv[1]), glassformer.__file__
 for line in Path("calls").read_text().splitlines():
     print(">", line, flush=True)

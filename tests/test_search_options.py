@@ -19,32 +19,32 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
-from glassformer.cli.backtranslate import BacktranslateOptions
-from glassformer.cli.evaluate import EvaluateOptions
-from glassformer.cli.loading import LoadingOptions
-from glassformer.cli.look import LookOptions
-from glassformer.cli.main import main
-from glassformer.cli.serve import ServeOptions, _settings
-from glassformer.cli.translate import TranslateOptions
 from glassformer.decoding import engine as torch_searches
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Job, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
-from glassformer.documents.files.formats import FORMATS, translated_file
-from glassformer.documents.html import translated_html
-from glassformer.documents.protection import ProtectingTranslator
 from glassformer.evaluation import evaluate
-from glassformer.inspection.trace.build import trace
-from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
-from glassformer.interchange.ctranslate2.export import token_names
-from glassformer.interchange.ctranslate2.workers import Workers
 from glassformer.parts import PLAIN
 from glassformer.text_engine import torch_engine
+from glassformer.tools.cli.backtranslate import BacktranslateOptions
+from glassformer.tools.cli.evaluate import EvaluateOptions
+from glassformer.tools.cli.loading import LoadingOptions
+from glassformer.tools.cli.look import LookOptions
+from glassformer.tools.cli.main import main
+from glassformer.tools.cli.serve import ServeOptions, _settings
+from glassformer.tools.cli.translate import TranslateOptions
+from glassformer.tools.documents.files.formats import FORMATS, translated_file
+from glassformer.tools.documents.html import translated_html
+from glassformer.tools.documents.protection import ProtectingTranslator
+from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.interchange.ctranslate2.engine import CTranslate2Engine
+from glassformer.tools.interchange.ctranslate2.export import token_names
+from glassformer.tools.interchange.ctranslate2.workers import Workers
+from glassformer.tools.web.schema import TraceRequest, TranslateRequest
+from glassformer.tools.web.server import Settings, create_app
+from glassformer.tools.web.service import Service
 from glassformer.translator import Sampling, Translator
-from glassformer.web.schema import TraceRequest, TranslateRequest
-from glassformer.web.server import Settings, create_app
-from glassformer.web.service import Service
 
 FIELDS = {
     "beam": 7,

@@ -6,8 +6,8 @@ import random
 import pytest
 import sacrebleu
 
-from glassformer.errors import InputError, UsageError
 from glassformer.significance import compare
+from glassformer.support.errors import InputError, UsageError
 
 WORDS = ["ein", "hund", "läuft", "über", "die", "wiese", "und", "bellt", "laut", "im", "haus"]
 REFERENCES = [" ".join(random.Random(i).choices(WORDS, k=9)) for i in range(120)]

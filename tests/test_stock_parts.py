@@ -8,10 +8,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from glassformer.errors import UsageError
-from glassformer.interchange.ctranslate2.export import export_ctranslate2
-from glassformer.interchange.hugging_face.export import export_hugging_face
 from glassformer.parts import FAST, PLAIN, rebuilt
+from glassformer.support.errors import UsageError
+from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
+from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 from glassformer.training.optimiser import adam_of
 from glassformer.translator import Translator
 from tests.own_parts import Rotary, colder

@@ -140,7 +140,7 @@ def test_the_project_keeps_the_rule(check, applies):
 def test_the_files_are_found():
     names = {path.relative_to(ROOT).as_posix() for path in project_files()}
 
-    assert {"pyproject.toml", "src/glassformer/errors.py", "tests/test_style.py"} <= names
+    assert {"pyproject.toml", "src/glassformer/support/errors.py", "tests/test_style.py"} <= names
 
 
 @pytest.mark.parametrize(

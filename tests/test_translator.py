@@ -13,9 +13,9 @@ from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.splitting import split_long
 from glassformer.decoding.beam import penalty
-from glassformer.devices import device_of
-from glassformer.errors import InputError, UsageError
 from glassformer.model.transformer import Transformer
+from glassformer.support.devices import device_of
+from glassformer.support.errors import InputError, UsageError
 from glassformer.translator import Sampling, Translator
 
 TEXTS = ["A dog runs.", "An old hat.", "", "x", "grass and snow", " \u2028 ", "漢字"]

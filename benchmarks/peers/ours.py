@@ -8,9 +8,9 @@ import torch
 from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
-from glassformer.devices import device_of
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
+from glassformer.support.devices import device_of
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_optimiser
 

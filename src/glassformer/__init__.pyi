@@ -11,21 +11,21 @@ from glassformer.decoding.beam import beam_search as beam_search
 from glassformer.decoding.greedy import greedy as greedy
 from glassformer.decoding.sampling import Sampling as Sampling, sample as sample
 from glassformer.evaluation import corpus_scores as corpus_scores, evaluate as evaluate
-from glassformer.inspection.capture import capture as capture
-from glassformer.inspection.figure1 import figure1 as figure1
-from glassformer.inspection.plots.attention import (
+from glassformer.tools.inspection.capture import capture as capture
+from glassformer.tools.inspection.figure1 import figure1 as figure1
+from glassformer.tools.inspection.plots.attention import (
     plot_attention_grid as plot_attention_grid,
     plot_attention_head as plot_attention_head,
 )
-from glassformer.inspection.plots.figure2 import plot_figure2 as plot_figure2
-from glassformer.inspection.plots.masks import plot_masks as plot_masks
-from glassformer.inspection.plots.positions import (
+from glassformer.tools.inspection.plots.figure2 import plot_figure2 as plot_figure2
+from glassformer.tools.inspection.plots.masks import plot_masks as plot_masks
+from glassformer.tools.inspection.plots.positions import (
     plot_position_heatmap as plot_position_heatmap,
     plot_position_lines as plot_position_lines,
 )
-from glassformer.inspection.plots.schedule import plot_schedule as plot_schedule
-from glassformer.inspection.trace.build import trace as trace
-from glassformer.inspection.trace.schema import Changes as Changes, Head as Head
+from glassformer.tools.inspection.plots.schedule import plot_schedule as plot_schedule
+from glassformer.tools.inspection.trace.build import trace as trace
+from glassformer.tools.inspection.trace.schema import Changes as Changes, Head as Head
 from glassformer.model.attention import (
     MultiHeadAttention as MultiHeadAttention,
     fused_attention as fused_attention,

@@ -4,7 +4,8 @@
 ``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
 weights, of the tokenizers, and of its own settings.
 
-A bundle may come from a stranger, or from a damaged disk: :mod:`glassformer.strangers` reads it.
+A bundle may come from a stranger, or from a damaged disk: :mod:`glassformer.support.strangers`
+reads it.
 """
 
 import json
@@ -18,18 +19,18 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
-from glassformer.data.languages import LanguageTokens, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import MOST_BYTES, Tokenizer
 from glassformer.data.trigrams import Profile
-from glassformer.errors import ChecksumError, InputError, UsageError
-from glassformer.files import write_atomically
-from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
 from glassformer.model.variants import ModelParts
-from glassformer.strangers import opened, parsed_json, read_bytes, read_tensors
-from glassformer.tensors import load_weights, save_tensors, shapes_of, weights
+from glassformer.support.errors import ChecksumError, InputError, UsageError
+from glassformer.support.files import write_atomically
+from glassformer.support.hashes import check_hashes, sha256
+from glassformer.support.languages import LanguageTokens, standard_code
+from glassformer.support.strangers import opened, parsed_json, read_bytes, read_tensors
+from glassformer.support.tensors import load_weights, save_tensors, shapes_of, weights
 
 __all__ = [
     "FORMAT_VERSION",

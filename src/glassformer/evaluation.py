@@ -22,10 +22,10 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM
-from glassformer.data.language_names import UNSPACED
-from glassformer.data.languages import language_of
 from glassformer.data.words import is_unspaced
-from glassformer.errors import InputError, UsageError
+from glassformer.support.errors import InputError, UsageError
+from glassformer.support.language_names import UNSPACED
+from glassformer.support.languages import language_of
 
 __all__ = [
     "LANGUAGES",

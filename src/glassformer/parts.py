@@ -22,11 +22,11 @@ from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import BestTokens, best_tokens
 from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.greedy import greedy
-from glassformer.errors import InputError, UsageError
 from glassformer.model.attention import Attention, fused_attention, scaled_dot_product_attention
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError, UsageError
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import NewAdam, adam_of

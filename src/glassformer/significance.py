@@ -9,8 +9,8 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
 
-from glassformer.errors import UsageError
 from glassformer.evaluation import bleu_metric, reference_streams
+from glassformer.support.errors import UsageError
 
 __all__ = ["Comparison", "Difference", "compare"]
 

@@ -13,10 +13,10 @@ from glassformer.data.words import Link, Span
 from glassformer.decoding.batched import DecodingSettings, SequenceModel
 from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
-from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
-from glassformer.progress import working
-from glassformer.threads import in_order
+from glassformer.support.errors import UsageError
+from glassformer.support.progress import working
+from glassformer.support.threads import in_order
 
 __all__ = [
     "DecodingParts",

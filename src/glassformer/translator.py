@@ -1,11 +1,12 @@
 """A translator: text in, text out."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TypedDict, Unpack, get_args
 
 import torch
@@ -23,14 +24,18 @@ from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.sampling import Sampling
-from glassformer.devices import device_of
-from glassformer.errors import UsageError, check_choice
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
+from glassformer.support.devices import device_of
+from glassformer.support.errors import UsageError, check_choice
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
 
+# The engines that are tools, each loaded when it is asked for: the core's one door to them.
+_ENGINES = {
+    "ctranslate2": "glassformer.tools.interchange.ctranslate2.load:load_ctranslate2",
+}
 _TORCH_WEIGHTS = ("float32", "bfloat16")
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
@@ -119,11 +124,11 @@ class Translator:
         translator = cls(bundle, next(bundle.model.parameters()).device, parts=parts)
         if engine == "torch":
             return translator
-        from glassformer.interchange.ctranslate2.load import load_ctranslate2
-
+        load: Callable[..., Engine] = resolve_name(_ENGINES[engine])
         behind = translator._torch_engine
-        ctranslate2 = load_ctranslate2(bundle, directory, behind, quantization=quantization)
-        return replace(translator, engine=ctranslate2)
+        return replace(
+            translator, engine=load(bundle, directory, behind, quantization=quantization)
+        )
 
     def __repr__(self) -> str:
         source, target = self.bundle.languages or ("source", "target")

@@ -16,10 +16,10 @@ from glassformer.alignment.align import (
 from glassformer.bundle import load_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.words import words
-from glassformer.errors import InputError
-from glassformer.inspection.attention_of import attention_of
-from glassformer.inspection.capture import capture
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError
+from glassformer.tools.inspection.attention_of import attention_of
+from glassformer.tools.inspection.capture import capture
 from glassformer.translator import Translator
 
 SOURCES = ["A dog runs; an old hat.", "Two", "One man sits in the snow across the grass."]

@@ -12,7 +12,7 @@ from glassformer.alignment.align import Heads, WordAttention
 from glassformer.alignment.heads import anchors, find_heads
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.data.words import words
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 # A language with the words turned round: "one two" is "owt eno".
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]

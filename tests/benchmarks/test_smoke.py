@@ -12,8 +12,8 @@ import pytest
 from benchmarks import decoding, environments, pairs, quality, training
 from benchmarks.__main__ import main
 from benchmarks.peers import measure
-from glassformer.cli.main import main as glassformer
-from glassformer.data.phrasebook.book import phrasebook
+from glassformer.tools.cli.main import main as glassformer
+from glassformer.tools.phrasebook.book import phrasebook
 
 PEERS = Path(measure.__file__).parent
 PLAIN = {"precision": "float32", "compiled": False}

@@ -10,9 +10,9 @@ import pytest
 
 from glassformer.data import lines
 from glassformer.data.corpus import read_pairs
-from glassformer.data.doctor import examine as doctor
-from glassformer.data.doctor.examine import CorpusFiles, examine
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
+from glassformer.tools.doctor import examine as doctor
+from glassformer.tools.doctor.examine import CorpusFiles, examine
 
 AWKWARD = [
     "\ufeffein Haus",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from glassformer.data import lines as lines_module
 from glassformer.data.corpus import Filter, Limits, Pair, read_lines, read_pairs
 from glassformer.data.file_formats import join_record, split_record
-from glassformer.errors import InputError, UsageError
+from glassformer.support.errors import InputError, UsageError
 from glassformer.training.setup.options import TrainConfig
 
 NEVER_ENDS = "a\u2028b\u2029c\x85d\re\x00f\x0bg\x0ch\x1ci"

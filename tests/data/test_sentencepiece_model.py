@@ -10,7 +10,7 @@ from google.protobuf.runtime_version import VersionError
 
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 
 def trained(**options) -> bytes:

@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.data.terms import Terms, form_place, read_terms
-from glassformer.errors import InputError, UsageError
+from glassformer.support.errors import InputError, UsageError
 
 GLOSSARY = {
     "dog": ["hund", "hunde"],

@@ -13,7 +13,7 @@ from glassformer.data.corpus import Pair
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 PAIRS = [
     Pair("the dog runs", "der Hund läuft"),

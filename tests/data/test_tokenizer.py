@@ -11,7 +11,7 @@ from glassformer.data import subword_training as module
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
-from glassformer.errors import InputError, UsageError
+from glassformer.support.errors import InputError, UsageError
 
 WORDS = ["ein", "eine", "der", "Hund", "Hunde", "Katze", "läuft", "spielt", "Park", "alte"]
 

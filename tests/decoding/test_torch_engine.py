@@ -10,12 +10,12 @@ import pytest
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.sampling import Sampling
-from glassformer.errors import UsageError
-from glassformer.inspection.capture import capture
 from glassformer.model.fast import decoder
 from glassformer.parts import FAST, PLAIN, in_bfloat16
+from glassformer.support.errors import UsageError
+from glassformer.support.threads import torch_threads
 from glassformer.text_engine import torch_engine
-from glassformer.threads import torch_threads
+from glassformer.tools.inspection.capture import capture
 from glassformer.translator import Translator
 
 TEXTS = ["A dog runs.", "An old hat.", "", "Two men sit in the snow."]

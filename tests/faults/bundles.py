@@ -27,9 +27,9 @@ from safetensors.torch import load_file, save_file
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
-from glassformer.hashes import MANIFEST, sha256, write_manifest
-from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.model.transformer import Transformer
+from glassformer.support.hashes import MANIFEST, sha256, write_manifest
+from glassformer.tools.interchange.ctranslate2.package import import_ctranslate2
 
 TEXTS = ["a dog runs", "ein Hund rennt", "two cats sit in the snow"] * 3
 FILES = ("config.json", "model.safetensors", "tokenizer.model")

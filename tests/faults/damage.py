@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from glassformer.cli.main import main
+from glassformer.tools.cli.main import main
 
 SECONDS = 20  # of a process
 MEMORY = 1e9  # bytes that it may fill

@@ -8,7 +8,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from glassformer.cli.main import main
+from glassformer.tools.cli.main import main
 from glassformer.training.parallel import ranks
 
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ import damage
 import torch
 
 from glassformer.bundle import load_bundle
-from glassformer.cli.main import main
-from glassformer.interchange.argos.package_in import import_argos  # noqa: F401  loaded for all forks
-from glassformer.interchange.ctranslate2.export import export_ctranslate2
-from glassformer.interchange.hugging_face.load import import_hugging_face  # noqa: F401
+from glassformer.tools.cli.main import main
+from glassformer.tools.interchange.argos.package_in import import_argos  # noqa: F401  loaded for all forks
+from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
+from glassformer.tools.interchange.hugging_face.load import import_hugging_face  # noqa: F401
 
 BYTES = (damage.flipped_bits, damage.cut, damage.inserted, damage.overwritten)
 FILES = (*BYTES, damage.random_bytes, damage.no_file, damage.bomb)
@@ -37,7 +37,7 @@ HOSTILE = ["a/.", ".", "a/../../x", "/x", "a\\..\\x", "a/metadata.json", "a/mode
 
 def make_sources(place: Path) -> dict[str, Path]:
     """A directory or file of each program."""
-    folder = Path(__file__).parents[1] / "interchange" / "hugging_face"
+    folder = Path(__file__).parents[1] / "tools" / "interchange" / "hugging_face"
     tiny = runpy.run_path(str(folder / "conftest.py"))
     sources = {
         "marian": tiny["marian_directory"](place / "marian"),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from glassformer.cli.main import main
+from glassformer.tools.cli.main import main
 
 SECONDS = 240  # of a process, which takes 5: after them it hangs
 OPTIONS = {

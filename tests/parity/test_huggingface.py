@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.config import ModelConfig
-from glassformer.interchange.hugging_face.families import FAMILIES, weight_table
 from glassformer.model.transformer import Transformer
+from glassformer.tools.interchange.hugging_face.families import FAMILIES, weight_table
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 

@@ -58,7 +58,7 @@ if {kill!r}:
         return inner(*arguments, **named)
 
     setattr(owner, name, counted)
-from glassformer.cli.main import main
+from glassformer.tools.cli.main import main
 sys.exit(main({words!r}))
 """
 

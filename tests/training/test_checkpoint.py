@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 from glassformer.training.checkpoint import (
     RunState,
     average,

@@ -14,8 +14,8 @@ from glassformer import train
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
-from glassformer.errors import InputError, UsageError
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError, UsageError
 from glassformer.training import loop
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 from glassformer.training import loop as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.checkpoint_averaging import averaged_updates, best

@@ -12,10 +12,10 @@ from torch import nn
 
 from glassformer.bundle import load_bundle
 from glassformer.data.batches import shift
-from glassformer.errors import InputError, UsageError
 from glassformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN
+from glassformer.support.errors import InputError, UsageError
 from glassformer.training import loop
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.loop import Stopped

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from glassformer.errors import InputError, UsageError
 from glassformer.parts import FAST, PLAIN, Parts
+from glassformer.support.errors import InputError, UsageError
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 

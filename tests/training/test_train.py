@@ -11,8 +11,8 @@ from sentencepiece import SentencePieceTrainer
 from glassformer import Translator, train
 from glassformer.bundle import load_bundle
 from glassformer.data.subword_training import train_tokenizer
-from glassformer.errors import InputError, UsageError
-from glassformer.hashes import write_manifest
+from glassformer.support.errors import InputError, UsageError
+from glassformer.support.hashes import write_manifest
 from glassformer.training import train as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup import start as setup

@@ -24,9 +24,9 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, subword_spans, words
-from glassformer.errors import InputError
 from glassformer.model import masks
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError
 from glassformer.text_engine import SegmentTranslation, Translation
 
 __all__ = [

@@ -20,7 +20,7 @@ from glassformer.alignment.ibm_model1 import translation_table
 from glassformer.bundle import TranslatorParts
 from glassformer.data.token_store import Sentences
 from glassformer.data.words import Span, words
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 __all__ = ["anchors", "find_heads"]
 

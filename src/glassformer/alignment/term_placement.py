@@ -16,7 +16,7 @@ from glassformer.bundle import Bundle
 from glassformer.data.terms import Terms, form_place
 from glassformer.data.words import Link, Span, words
 from glassformer.decoding.beam import penalty
-from glassformer.errors import UsageError
+from glassformer.support.errors import UsageError
 from glassformer.text_engine import SegmentTranslation, TextEngine, Translation, with_alternatives
 
 __all__ = ["TermPlacement", "TokenScores", "meet", "term_places"]

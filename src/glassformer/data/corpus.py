@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from glassformer.data.file_formats import Format, file_format, join_record, split_record
 from glassformer.data.lines import read_lines
-from glassformer.errors import InputError
-from glassformer.files import open_atomically
+from glassformer.support.errors import InputError
+from glassformer.support.files import open_atomically
 
 __all__ = [
     "Filter",

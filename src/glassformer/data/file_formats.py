@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from glassformer.errors import InputError, UsageError, check_choice, counted
+from glassformer.support.errors import InputError, UsageError, check_choice, counted
 
 __all__ = ["Format", "file_format", "join_record", "split_record"]
 

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from glassformer.errors import InputError, nearest
-from glassformer.progress import working
+from glassformer.support.errors import InputError, nearest
+from glassformer.support.progress import working
 
 __all__ = ["BOM", "decode_line", "decoded", "raw_blocks", "read_lines", "utf16_name"]
 

@@ -13,7 +13,7 @@ from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from glassformer.errors import InputError, missing_extra
+from glassformer.support.errors import InputError, missing_extra
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

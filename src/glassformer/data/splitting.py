@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from glassformer.data.languages import language_of
 from glassformer.data.words import has_letters
+from glassformer.support.languages import language_of
 
 __all__ = ["has_ordinals", "sentence_spans", "split_long"]
 

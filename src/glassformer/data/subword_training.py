@@ -15,7 +15,7 @@ import sentencepiece
 
 from glassformer.config import Subwords
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, escaped, require_unicode
-from glassformer.errors import InputError, UsageError, check_choice
+from glassformer.support.errors import InputError, UsageError, check_choice
 
 __all__ = ["SMALLEST_VOCABULARY", "train_tokenizer"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from glassformer.data.lines import read_lines
 from glassformer.data.words import Span, words
-from glassformer.errors import InputError, UsageError
+from glassformer.support.errors import InputError, UsageError
 
 __all__ = ["NO_TERMS", "Terms", "form_place", "read_terms"]
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
-from glassformer.files import flush_directory, naming
-from glassformer.hashes import sha256
-from glassformer.strangers import read_json
+from glassformer.support.errors import InputError
+from glassformer.support.files import flush_directory, naming
+from glassformer.support.hashes import sha256
+from glassformer.support.strangers import read_json
 
 __all__ = ["Packed", "Sentences", "pack"]
 

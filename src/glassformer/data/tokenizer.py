@@ -21,10 +21,10 @@ from typing import SupportsInt
 
 import sentencepiece
 
-from glassformer.errors import InputError
-from glassformer.files import write_atomically
-from glassformer.hashes import sha256
-from glassformer.strangers import read_bytes
+from glassformer.support.errors import InputError
+from glassformer.support.files import write_atomically
+from glassformer.support.hashes import sha256
+from glassformer.support.strangers import read_bytes
 
 __all__ = [
     "BOS",

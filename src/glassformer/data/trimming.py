@@ -7,7 +7,7 @@ tenth of them. The others only cost memory and time: a row of the embeddings, an
 from collections.abc import Iterable
 from itertools import islice
 
-from glassformer.data.doctor.checks import script
+from glassformer.data.scripts import script
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import SPACE, Tokenizer
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-from glassformer.data.language_names import UNSPACED
-from glassformer.data.languages import language_of
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
+from glassformer.support.language_names import UNSPACED
+from glassformer.support.languages import language_of
 
 __all__ = [
     "Link",

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
-from glassformer.progress import working
-from glassformer.threads import pool_of_single_threads
+from glassformer.support.progress import working
+from glassformer.support.threads import pool_of_single_threads
 
 __all__ = ["DecodingSettings", "Search", "SequenceModel", "decode_sentences"]
 

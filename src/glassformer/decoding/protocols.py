@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 __all__ = [
     "DEFAULT_IDS",

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import Activation, Norm
-from glassformer.errors import check_choice
 from glassformer.model.attention import Attention, MultiHeadAttention
+from glassformer.support.errors import check_choice
 
 __all__ = [
     "ACTIVATIONS",

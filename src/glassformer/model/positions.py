@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.config import Frequencies, Layout, PositionKind, check_width
-from glassformer.errors import check_choice
+from glassformer.support.errors import check_choice
 
 __all__ = ["PositionalEncoding", "TableOptions", "sinusoidal_positions"]
 

@@ -18,11 +18,11 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from glassformer.errors import InputError
-from glassformer.files import flush, flush_directory
-from glassformer.hashes import check_hashes, read_manifest, write_manifest
-from glassformer.strangers import read_json, read_tensors
-from glassformer.tensors import load_weights, shapes_of, weights
+from glassformer.support.errors import InputError
+from glassformer.support.files import flush, flush_directory
+from glassformer.support.hashes import check_hashes, read_manifest, write_manifest
+from glassformer.support.strangers import read_json, read_tensors
+from glassformer.support.tensors import load_weights, shapes_of, weights
 from glassformer.training.muon import Muon
 
 __all__ = [

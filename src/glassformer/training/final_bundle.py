@@ -7,10 +7,10 @@ from dataclasses import replace
 from glassformer.alignment.heads import find_heads
 from glassformer.bundle import Bundle
 from glassformer.data.corpus import Pair
-from glassformer.errors import InputError
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
-from glassformer.progress import duration
+from glassformer.support.errors import InputError
+from glassformer.support.progress import duration
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.prepare import Prepared
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
-from glassformer.progress import working
-from glassformer.threads import torch_threads
+from glassformer.support.errors import InputError
+from glassformer.support.progress import working
+from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from glassformer.files import naming, write_atomically
-from glassformer.progress import Advance, console, duration, working
+from glassformer.support.files import naming, write_atomically
+from glassformer.support.progress import Advance, console, duration, working
 from glassformer.training.validation import Validation
 
 __all__ = ["Metrics", "Reporter", "TextReporter"]

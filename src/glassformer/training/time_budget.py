@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
-from glassformer.progress import duration
+from glassformer.support.progress import duration
 from glassformer.training.checkpoint import RunState
 from glassformer.training.schedule import Schedule, SteadyPace, shortened
 from glassformer.training.setup.options import LengthOptions

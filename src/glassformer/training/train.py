@@ -11,11 +11,11 @@ import torch
 
 from glassformer.bundle import save_bundle
 from glassformer.data.batches import make_batch
-from glassformer.errors import InputError, counted
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
-from glassformer.progress import duration, shown_progress
-from glassformer.threads import torch_threads
+from glassformer.support.errors import InputError, counted
+from glassformer.support.progress import duration, shown_progress
+from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
@@ -64,7 +64,7 @@ def train(
 
     ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``; None: from this call.
     Unusable data, a directory that holds a run with other options, or a loss that is not finite
-    raise :class:`~glassformer.errors.InputError`.
+    raise :class:`~glassformer.support.errors.InputError`.
     """
     began = time.monotonic() if began is None else began
     if not config.plain:

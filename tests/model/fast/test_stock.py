@@ -9,11 +9,11 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn import functional as F
 
-from glassformer.inspection.capture import capture
 from glassformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.fast.stock import Stamp, check_stock
+from glassformer.tools.inspection.capture import capture
 from glassformer.training.optimiser import new_optimiser
 
 SELF = "decoder.blocks.0.self_attention"

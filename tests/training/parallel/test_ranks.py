@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from glassformer.errors import InputError
 from glassformer.parts import FAST
+from glassformer.support.errors import InputError
 from glassformer.training import muon
 from glassformer.training.parallel import ranks as parallel
 from glassformer.training.parallel import worker

@@ -10,7 +10,7 @@ import pytest
 from glassformer.data.corpus import read_pairs
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.trigrams import profile_of
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 from glassformer.training.setup import kept_pairs
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup import start as start_module

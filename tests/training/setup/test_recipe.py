@@ -5,8 +5,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import ModelConfig, presets
-from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import UsageError
 from glassformer.training.setup.options import SizeOptions, TrainConfig
 from glassformer.training.setup.recipe import (
     _REACHED,

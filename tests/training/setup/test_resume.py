@@ -9,7 +9,7 @@ import torch
 import yaml
 
 from glassformer.data.subword_training import train_tokenizer
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 from glassformer.training.checkpoint import RunState, save_checkpoint
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.setup.prepare import prepare

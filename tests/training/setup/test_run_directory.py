@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 from glassformer.training.setup.run_directory import RunDirectory
 
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
 
@@ -120,8 +120,7 @@ def from_torchrun(
 
     Rank 0 calls it when the corpus is packed, the others at once. They get its ``settings``, as
     JSON, because nothing is unpickled. Each GPU belongs to one rank.
-    Every rank must see the same files. Raises :class:`~glassformer.errors.InputError` if this rank
-    does not reach the others.
+    Every rank must see the same files. Raises InputError if this rank does not reach the others.
     """
     if not _under_torchrun():
         yield ALONE

@@ -13,10 +13,10 @@ import torch
 
 from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
-from glassformer.devices import device_of
-from glassformer.errors import InputError
 from glassformer.parts import Parts, check_own
-from glassformer.threads import torch_threads
+from glassformer.support.devices import device_of
+from glassformer.support.errors import InputError
+from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.malloc import keep_freed_memory

@@ -14,7 +14,7 @@ from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import protected_spans
 from glassformer.data.words import words
-from glassformer.progress import working
+from glassformer.support.progress import working
 from glassformer.training.setup.kept_pairs import read_kept
 from glassformer.training.setup.options import TEXT_SEED, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory

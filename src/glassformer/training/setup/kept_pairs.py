@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
-from glassformer.data.doctor.duplicates import repeats
+from glassformer.data.duplicates import repeats
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.trigrams import profile_of
-from glassformer.errors import InputError
-from glassformer.files import open_atomically, write_atomically
-from glassformer.progress import working
-from glassformer.strangers import read_json
+from glassformer.support.errors import InputError
+from glassformer.support.files import open_atomically, write_atomically
+from glassformer.support.progress import working
+from glassformer.support.strangers import read_json
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 

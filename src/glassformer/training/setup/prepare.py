@@ -8,16 +8,16 @@ from pathlib import Path
 import torch
 
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.doctor.examine import ruinous
 from glassformer.data.normaliser import normaliser
+from glassformer.data.parallel_lines import ruinous
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.devices import device_of
-from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
-from glassformer.progress import working
+from glassformer.support.devices import device_of
+from glassformer.support.errors import InputError, UsageError, counted
+from glassformer.support.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from glassformer.config import ModelConfig, presets
-from glassformer.errors import UsageError
+from glassformer.support.errors import UsageError
 from glassformer.training.schedule import shortened
 from glassformer.training.setup.options import LengthOptions, SizeOptions, TrainConfig
 

@@ -16,10 +16,10 @@ import yaml
 from pydantic import ValidationError
 
 from glassformer.bundle import check_bundle
-from glassformer.errors import InputError
-from glassformer.files import write_atomically
-from glassformer.hashes import sha256_of_all
-from glassformer.strangers import check_regular, read_json, read_yaml
+from glassformer.support.errors import InputError
+from glassformer.support.files import write_atomically
+from glassformer.support.hashes import sha256_of_all
+from glassformer.support.strangers import check_regular, read_json, read_yaml
 from glassformer.training.setup.options import Files, TrainConfig
 from glassformer.training.setup.run_directory import RunDirectory
 

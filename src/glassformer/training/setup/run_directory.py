@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.errors import InputError
+from glassformer.support.errors import InputError
 from glassformer.training.checkpoint import checkpoints
 
 __all__ = ["RunDirectory"]

@@ -18,10 +18,10 @@ from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
-from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts
-from glassformer.progress import working
+from glassformer.support.errors import UsageError
+from glassformer.support.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import settle_shares

@@ -1,0 +1,246 @@
+"""Whether line n of one side belongs to line n of the other, judged by the lengths of the lines.
+
+A sentence and its translation are about equally long. Gale and Church (1993) align sentences by
+that rule. In a corpus that is sorted by length, a line is as long as its neighbours. So its mark
+counts too: a question is translated by a question.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glassformer.data.corpus import Pair
+
+__all__ = [
+    "RUINOUS",
+    "Features",
+    "Shift",
+    "features",
+    "many_equal",
+    "ruinous",
+    "shifts",
+    "slip",
+    "unrelated",
+]
+
+#: The faults that make a training vain, by their codes in the doctor's report.
+RUINOUS = {
+    "same-text": "most pairs have the same text on both sides: is one file given twice, or a side"
+    " not translated?",
+    "shifted": "the sides are shifted against each other, by their lines' lengths: put the missing"
+    " line in, or take the extra line out",
+    "unrelated": "the lengths of the two sides have nothing to do with each other: is one side"
+    " sorted, shuffled, or of another text?",
+}
+
+#: The length and the mark of each line in 16 bits; a length of 0 stands for a line that tells
+#: nothing.
+Features = NDArray[np.uint16]
+
+_MARKS = tuple(re.compile(marks) for marks in ("[?？؟]", "[!！]", r"\d"))
+_LONGEST = 2**14 - 1
+_FARTHEST = 10  # lines: the greatest offset that is tried
+_BLOCK = 50  # lines, at least: each block has one offset
+_MOST_BLOCKS = 20_000
+#: The log likelihood ratio of a correlation of one half, for a product of two standard features.
+_WEIGHT = 0.5 / (1 - 0.5**2)
+_SWITCH = 40.0  # the log likelihood that a change of the offset must bring
+#: A shift is believed if the correlations gain so much, and so many standard deviations of chance.
+_LEAST_GAIN, _LEAST_DEVIATIONS = 0.05, 4.0
+_LEAST_SPREAD = 0.1  # of the log lengths or of a mark: if nearly all lines are alike, it is no sign
+_LEAST_LINES, _LEAST_CORRELATION = 200, 0.1
+_SENTENCE = 30  # characters of both sides together
+_MOSTLY_EQUAL, _LEAST_EQUAL = 0.5, 10  # share and number of pairs with one text on both sides
+
+
+def features(texts: Sequence[str]) -> Features:
+    """The features of some lines; a line has the first mark of: question, exclamation, digit.
+
+    >>> (features(["Ja.", "Ja?", ""]) >> 2).tolist(), (features(["Ja.", "Ja?", ""]) & 3).tolist()
+    ([3, 3, 0], [0, 1, 0])
+    """
+    return np.fromiter(map(_feature, texts), np.uint16, len(texts))
+
+
+def _feature(text: str) -> int:
+    mark = next((n for n, pattern in enumerate(_MARKS, start=1) if pattern.search(text)), 0)
+    return 4 * min(len(text), _LONGEST) + mark
+
+
+@dataclass(frozen=True)
+class Shift:
+    """In lines ``first`` to ``last``, source line n belongs to target line n + ``offset``.
+
+    Lines count from 1.
+    """
+
+    first: int
+    last: int
+    offset: int
+
+
+def shifts(source: Features, target: Features) -> list[Shift]:
+    """The stretches of lines in which the sides are shifted against each other.
+
+    Each block of lines has an offset. The path of offsets with the greatest likelihood is found by
+    dynamic programming (Viterbi 1967). A change of the offset costs, so that chance makes none.
+
+    >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
+    >>> shifts(lengths, lengths)
+    []
+    >>> (shift,) = shifts(lengths, np.delete(lengths, 99))  # target line 100 is missing
+    >>> shift.offset, abs(shift.first - 101) < 5, shift.last
+    (-1, True, 300)
+    """
+    block = max(_BLOCK, -(-len(source) // _MOST_BLOCKS))
+    products = _Products(source, target)
+    starts = range(0, len(source), block)
+    if not starts:
+        return []
+    sums = np.stack([products.sums(start, start + block) for start in starts])
+    path = _best_path(_WEIGHT * sums)
+    changes = [at for at in range(1, len(path)) if path[at] != path[at - 1]]
+    edges = [0, *changes, len(path)]
+    lines = [0, *(products.change(at, block=block, path=path) for at in changes), len(source)]
+    stretches = []
+    for number, offset in enumerate(path[at] for at in edges[:-1]):
+        gains = sums[edges[number] : edges[number + 1]]
+        gain = float((gains[:, offset] - gains[:, _FARTHEST]).sum())
+        first, last = lines[number], lines[number + 1]
+        if offset != _FARTHEST and gain >= products.least_gain(last - first):
+            stretches.append(Shift(first + 1, last, offset - _FARTHEST))
+    return stretches
+
+
+def unrelated(source: Features, target: Features) -> str | None:
+    """The code of a fault if the features of the sides, equally many, are unrelated; None without.
+
+    In a list of words the lengths tell nothing: there must be sentences. If they are few among
+    words, as in a dictionary, they tell little.
+
+    >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
+    >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
+    (None, 'unrelated')
+    """
+    products = _Products(source, target)
+    paired = (source > 3) & (target > 3)
+    sentences = np.count_nonzero(paired & ((source >> 2) + (target >> 2) >= _SENTENCE))
+    if sentences < _LEAST_LINES or not products.lengths_vary:
+        return None
+    blocks = range(0, len(source), 1 << 16)
+    total = sum(products.sums(start, start + (1 << 16))[_FARTHEST] for start in blocks)
+    if total >= _LEAST_CORRELATION * np.count_nonzero(paired):
+        return None
+    return "unrelated" if 2 * sentences > np.count_nonzero(paired) else "unrelated-words"
+
+
+def many_equal(pairs: int) -> float:
+    """The number of pairs with one text on both sides from which the sides are one text."""
+    return max(_LEAST_EQUAL, _MOSTLY_EQUAL * pairs)
+
+
+def ruinous(pairs: Sequence[Pair]) -> str | None:
+    """The fault that makes a training on these pairs vain, in the doctor's words; None without one.
+
+    >>> ruinous([Pair("A dog.", "A dog.")] * 20)[:43]
+    'most pairs have the same text on both sides'
+    """
+    if sum(pair.source == pair.target for pair in pairs) >= many_equal(len(pairs)):
+        return RUINOUS["same-text"]
+    source, target = (features([pair[side] for pair in pairs]) for side in (0, 1))
+    code = "shifted" if shifts(source, target) else unrelated(source, target)
+    return RUINOUS.get(code or "")
+
+
+class _Products:
+    """Sums of products of the sides' standard features, over some lines and at each offset."""
+
+    def __init__(self, source: Features, target: Features) -> None:
+        beyond = max(0, len(source) - len(target))
+        self._source, self._target = source, np.pad(target, (_FARTHEST, _FARTHEST + beyond))
+        tables = list(zip(_standard(source), _standard(target), strict=True))
+        self._tables = [(left, right) for left, right in tables if left.any() and right.any()]
+        #: Whether the lengths of both sides tell anything.
+        self.lengths_vary = all(table.any() for table in tables[0])
+
+    def least_gain(self, lines: int) -> float:
+        """The sum that another offset must gain over so many lines."""
+        deviation = np.sqrt(2 * len(self._tables) * lines)
+        return float(max(_LEAST_GAIN * lines, _LEAST_DEVIATIONS * deviation))
+
+    def sums(self, start: int, stop: int) -> NDArray[np.float64]:
+        """One sum for each offset from -10 to 10."""
+        total = np.zeros(2 * _FARTHEST + 1)
+        source, target = self._lines(start, stop)
+        for left, right in self._tables:
+            total += np.correlate(right[target], left[source], "valid")
+        return total
+
+    def _lines(self, start: int, stop: int) -> tuple[Features, Features]:
+        source = self._source[start:stop]
+        return source, self._target[start : start + len(source) + 2 * _FARTHEST]
+
+    def change(self, at: int, *, block: int, path: list[int]) -> int:
+        """The line from which the offset of block ``at`` fits better than that before it."""
+        start = (at - 1) * block
+        source, target = self._lines(start, start + 2 * block)
+        gains = np.zeros(len(source))
+        for left, right in self._tables:
+            before, after = (
+                right[target[offset : offset + len(source)]] for offset in path[at - 1 : at + 1]
+            )
+            gains += left[source] * (before - after)
+        return start + int(np.argmax(np.concatenate([[0.0], np.cumsum(gains)])))
+
+
+def _standard(lines: Features) -> list[NDArray[np.float32]]:
+    """For each value of the features: its standard log length, and the standard of each mark.
+
+    None is beyond 3. A table of zeros: nearly all lines are alike in this feature.
+    """
+    values = np.arange(1 << 16)
+    counts = np.bincount(lines, minlength=1 << 16)
+    counts[:4] = 0
+    total = max(1, counts.sum())
+    tables = []
+    for feature in (np.log1p(values >> 2), *((values & 3) == mark for mark in (1, 2, 3))):
+        mean = (feature * counts).sum() / total
+        spread = float(np.sqrt(((feature - mean) ** 2 * counts).sum() / total))
+        table = np.clip((feature - mean) / max(spread, _LEAST_SPREAD), -3, 3).astype(np.float32)
+        table[:4] = 0
+        tables.append(table if spread >= _LEAST_SPREAD else np.zeros_like(table))
+    return tables
+
+
+def _best_path(scores: NDArray[np.floating]) -> list[int]:
+    """The column of each row with the greatest sum; each change costs ``_SWITCH``."""
+    columns = np.arange(scores.shape[1])
+    best = scores[0] - _SWITCH * (columns != _FARTHEST)
+    origins = []
+    for row in scores[1:]:
+        top = int(np.argmax(best))
+        origins.append(np.where(best >= best[top] - _SWITCH, columns, top))
+        best = np.maximum(best, best[top] - _SWITCH) + row
+    path = [int(np.argmax(best))]
+    for origin in reversed(origins):
+        path.append(int(origin[path[-1]]))
+    return path[::-1]
+
+
+def slip(longer: Features, shorter: Features) -> int:
+    """The line from which the longer file has surplus lines, judged by the lengths of all lines.
+
+    For each line k, the lines before k are compared as they stand. The lines from k on are moved by
+    the surplus. The files part at the k whose log lengths, each less its file's median, agree best.
+    """
+    extra = len(longer) - len(shorter)
+    small, large = np.log1p(shorter >> 2), np.log1p(longer >> 2)
+    small, large = small - np.median(small), large - np.median(large)
+    straight = np.abs(large[: len(shorter)] - small)
+    moved = np.abs(large[extra:] - small)
+    gain = np.concatenate([[0.0], np.cumsum(straight - moved, dtype=float)])
+    # Among equals the last, so that lines without evidence count as paired.
+    return len(gain) - int(np.argmin(gain[::-1]))

@@ -1,0 +1,1 @@
+"""What every room needs and none is about: errors, files, hashes, threads, progress, languages."""

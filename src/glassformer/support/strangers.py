@@ -1,0 +1,347 @@
+"""The door for the files of strangers: behind it a file is values, or one line of error.
+
+A bundle, an import, a document, settings or a learner's file may be damaged, or made to do harm.
+Each function here reads one kind of content. It bounds size, depth and growth, and refuses what is
+no regular file. JSON becomes a record of the format's own type.
+
+Texts (:mod:`glassformer.data.lines`) and bodies of requests have doors of their own.
+"""
+
+import lzma
+import reprlib
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from glassformer.support.errors import InputError, expected_words
+
+if TYPE_CHECKING:
+    from safetensors import safe_open
+    from torch import Tensor
+
+__all__ = [
+    "MOST_JSON",
+    "check_regular",
+    "first_fault",
+    "member_names",
+    "opened",
+    "parsed_json",
+    "read_bytes",
+    "read_json",
+    "read_members",
+    "read_tensors",
+    "read_text",
+    "read_yaml",
+    "shown",
+    "unpacked",
+    "validated",
+]
+
+T = TypeVar("T")
+
+# Building one takes longer than reading a line.
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+MOST_JSON = 64 << 20
+"""Bytes of a list of tokens; 256,000 tokens with their merges have half of them."""
+_MOST_SETTINGS = 16 << 20
+_MOST_VALUES = 4_000_000  # of a JSON file: each may take far more memory than bytes
+_MOST_YAML, _MOST_DEPTH = 64 << 10, 20  # bytes, and lists in lists: its reader is slow
+_MOST_UNPACKED = 16 << 30  # bytes of a zip file: the largest models have a few GB
+_MOST_MEMBERS = 10_000
+_MOST_GROWTH = 100  # of a member of a zip file; text grows to 3 to 10 times
+_PIECE = 1 << 20  # bytes that are unpacked at once
+_SMALL = 64 << 20  # bytes that a member may grow to, however short it is packed
+_SHOWN = 40  # characters of a value in a message
+_SHORT = reprlib.Repr()  # it looks at the beginning of a value only
+_SHORT.maxstring = _SHORT.maxother = 2 * _SHOWN
+_OF_VALUES = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)  # of YAML's tags
+_DAMAGED = (  # the errors of the readers of zip files
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
+    OSError, ValueError, LookupError,
+)  # fmt: skip
+
+
+def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
+    """Refuse a pipe, a device or a directory before it is opened.
+
+    A pipe can wait for ever, a device need not end, and neither can be read twice. A link to a
+    regular file is welcome: caches of models consist of links.
+
+    Raises:
+        InputError: no regular file, or larger than ``most_bytes``.
+        OSError: there is no such file.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
+        remedy = "name a file in it" if stat.S_ISDIR(status.st_mode) else "write it to a file first"
+        raise InputError(f"{path}: {kind}, expected a regular file: {remedy}")
+    if most_bytes is not None and status.st_size > most_bytes:
+        raise InputError(
+            f"{path}: {status.st_size:,} bytes, expected at most {most_bytes:,}: it is damaged, or"
+            " another file"
+        )
+
+
+@contextmanager
+def opened(path: Path, *, most_bytes: int | None = None) -> Iterator[BufferedReader]:
+    """A regular file of at most so many bytes, to read; InputError names a faulty one."""
+    try:
+        check_regular(path, most_bytes=most_bytes)
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_bytes(path: Path, *, most_bytes: int) -> bytes:
+    """The content of a file; errors of :func:`opened`."""
+    with opened(path, most_bytes=most_bytes) as file:
+        return file.read(most_bytes)
+
+
+def read_text(path: Path, *, most_bytes: int) -> str:
+    """The content of a file in UTF-8; errors of :func:`opened`."""
+    try:
+        return read_bytes(path, most_bytes=most_bytes).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start:,}): copy it anew") from error
+
+
+def read_json(path: Path, kind: type[T], *, most_bytes: int = _MOST_SETTINGS) -> T:
+    """The content of a JSON file as a ``kind``; InputError names the first place that is none."""
+    return parsed_json(read_bytes(path, most_bytes=most_bytes), kind, path)
+
+
+def parsed_json(content: bytes, kind: type[T], origin: object) -> T:
+    """The same for the content itself; errors call it ``origin``. It is nested 200 deep at most."""
+    if (values := sum(map(content.count, (b"[", b"{", b",")))) > _MOST_VALUES:
+        raise InputError(f"{origin}: {values:,} values: expected at most {_MOST_VALUES:,}")
+    try:
+        value: T = _adapter(kind).validate_json(content, strict=True)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {first_fault(error)}") from error
+    return value
+
+
+def validated(values: object, kind: type[T], origin: object) -> T:
+    """The same for values that JSON has become."""
+    try:
+        value: T = _adapter(kind).validate_python(values)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {first_fault(error)}") from error
+    return value
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first fault of a record: its place, the value, and the expected one.
+
+    >>> try: TypeAdapter(dict[str, int]).validate_python({"size": "many"})
+    ... except ValidationError as error: first_fault(error)
+    "size 'many': expected a whole number"
+    """
+    fault = error.errors(include_url=False, include_context=False)[0]
+    words = expected_words(fault["msg"])
+    if fault["type"] == "json_invalid":
+        return f"not JSON, or cut short ({words.removeprefix('expected JSON: ')}): copy it anew"
+    # A union's branches are places too; their names have brackets.
+    place = ".".join(str(part)[:_SHOWN] for part in fault["loc"] if "[" not in str(part))
+    if place and words.startswith("expected"):
+        place += f" {shown(fault['input'])}"
+    return f"{place}: {words}" if place else words
+
+
+def read_yaml(path: Path) -> dict[str, object]:
+    """The mapping in a YAML file. An alias is refused: ten lines of them unfold to gigabytes."""
+    import yaml
+
+    text = read_text(path, most_bytes=_MOST_YAML)
+    try:
+        depth = 0
+        for event in yaml.parse(text):
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError("it has an alias: write the value out")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_DEPTH:  # its reader takes seconds for thousands
+                raise ValueError(f"it is nested more than {_MOST_DEPTH} deep")
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:  # such as the date 2030-13-45
+        raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected a mapping of names to values, one a line")
+    return content
+
+
+def read_tensors(
+    path: Path, shapes: Mapping[str, Sequence[int] | None] | None = None
+) -> Iterator[tuple[str, "Tensor"]]:
+    """Name and numbers of each tensor in a safetensors file, read when it is asked for.
+
+    The names and shapes in its header are compared with ``shapes`` before any number is read: a
+    foreign file costs no memory. No shape: the tensor is passed over; no ``shapes``: all are read.
+
+    Raises InputError for another name or shape, or for numbers that are not floating-point ones, or
+    not finite.
+    """
+    import torch
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        check_regular(path)
+        with safe_open(path, framework="pt") as file:
+            names = file.keys() if shapes is None else _expected(path, file, shapes)
+            for name in names:
+                tensor = file.get_tensor(name)
+                if not tensor.is_floating_point():
+                    raise InputError(
+                        f"{path}: {name} is of {tensor.dtype}, expected floating-point numbers"
+                    )
+                # Copied: in the file's mapping, numbers are not aligned as torch aligns its own.
+                tensor = tensor.to(torch.get_default_dtype(), copy=True)
+                if not torch.isfinite(tensor).all():
+                    raise InputError(
+                        f"{path}: {name} holds NaN or infinity: the file is damaged: copy it anew"
+                    )
+                yield name, tensor
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"{path}: cannot be read as safetensors ({error}): copy it anew"
+        ) from error
+
+
+def _expected(
+    path: Path, file: "safe_open", shapes: Mapping[str, Sequence[int] | None]
+) -> list[str]:
+    """The names of the tensors to read, once the whole header is as expected."""
+    names: list[str] = file.keys()
+    if unknown := set(names) - shapes.keys():
+        raise InputError(
+            f"{path}: unknown weight {shown(min(unknown))} ({len(unknown)} unknown): this program"
+            " has no place for it"
+        )
+    wanted = {name: tuple(shape) for name in names if (shape := shapes[name]) is not None}
+    for name, shape in wanted.items():
+        if (stored := tuple(file.get_slice(name).get_shape())) != shape:
+            raise InputError(
+                f"{path}: {name} has the shape {stored}, expected {shape}: copy all files from one"
+                " model"
+            )
+    return list(wanted)
+
+
+def read_members(
+    source: Path | BinaryIO, origin: object, wanted: Callable[[str], bool], *, most_bytes: int
+) -> Iterator[tuple[zipfile.ZipInfo, Iterator[bytes]]]:
+    """Each ``wanted`` file of a zip file, and its content in pieces; errors call it ``origin``.
+
+    Raises InputError for a damaged one, for too much content, or for a name that leads elsewhere.
+    """
+    with _opened_zip(source, origin) as archive:
+        members = [each for each in _members(archive, origin) if wanted(each.filename)]
+        _check_growth(members, origin, most_bytes)
+        for info in members:
+            yield info, _pieces(archive, info, origin)
+
+
+def _opened_zip(source: Path | BinaryIO, origin: object) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(source)
+    except _DAMAGED as error:
+        raise InputError(f"{origin}: no zip file, or cut short ({error}): copy it anew") from error
+
+
+def _pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, origin: object) -> Iterator[bytes]:
+    """The content of a member; it stops at the size that the list of members says."""
+    try:
+        with archive.open(info) as content:
+            while piece := content.read(_PIECE):
+                yield piece
+    except _DAMAGED as error:
+        raise InputError(f"{origin}: {info.filename} is damaged ({error}): copy it anew") from error
+
+
+def _members(archive: zipfile.ZipFile, origin: object) -> list[zipfile.ZipInfo]:
+    """The files in an archive, all in places below it."""
+    members = archive.infolist()
+    if len(members) > _MOST_MEMBERS:
+        raise InputError(f"{origin}: {len(members):,} members: expected at most {_MOST_MEMBERS:,}")
+    for info in members:
+        name = PurePosixPath(info.filename)
+        if name.is_absolute() or ".." in name.parts or "\\" in info.filename:
+            raise InputError(
+                f"{origin}: the member {shown(info.filename)} leads out of its directory"
+            )
+    return [info for info in members if not info.is_dir()]
+
+
+def _check_growth(members: Sequence[zipfile.ZipInfo], origin: object, most_bytes: int) -> None:
+    """Raise InputError if the members are too large, or far larger than they are packed."""
+    if (size := sum(info.file_size for info in members)) > most_bytes:
+        raise InputError(
+            f"{origin}: {size >> 20:,} MiB unpacked: expected at most {most_bytes >> 20:,} MiB"
+        )
+    for info in members:
+        if info.file_size > max(_SMALL, _MOST_GROWTH * info.compress_size):
+            raise InputError(
+                f"{origin}: {shown(info.filename)} grows to more than {_MOST_GROWTH} times its"
+                " packed size, which no text and no weights do: look at it before you unpack it"
+            )
+
+
+def member_names(path: Path) -> list[str]:
+    """The names in a zip file; none if ``path`` is another file."""
+    check_regular(path)
+    if not zipfile.is_zipfile(path):
+        return []
+    with _opened_zip(path, path) as archive:
+        return [info.filename for info in _members(archive, path)]
+
+
+@contextmanager
+def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
+    """A temporary directory with the ``wanted`` files of a zip file; errors of its reader."""
+    with tempfile.TemporaryDirectory(prefix="glassformer-") as temporary:
+        place = Path(temporary)
+        for info, content in read_members(path, path, wanted, most_bytes=_MOST_UNPACKED):
+            target = place / info.filename
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                file.writelines(content)
+        try:
+            yield place
+        except InputError as error:  # a message names the zip file, not the temporary place
+            message = str(error).replace(f"{place}/", f"{path}: ").replace(str(place), str(path))
+            error.args = (message,)
+            raise
+
+
+def shown(value: object) -> str:
+    """A stranger's value in a message: short, and on one line.
+
+    >>> shown("a dog\\n"), shown([["a"]] * 99)
+    ("'a dog\\\\n'", "[['a'], ['a'], ['a'], ['a'], ['a'], ['a'…")
+    """
+    try:
+        text = _SHORT.repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = "a long number"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

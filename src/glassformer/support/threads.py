@@ -1,0 +1,98 @@
+"""Work on several threads, and the number of threads that torch computes with.
+
+torch has one setting for the whole program. A thread copies it at its first computation.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+
+from glassformer.support.errors import InputError
+
+__all__ = ["in_order", "pool_of_single_threads", "torch_threads"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+_STARTING = threading.Lock()
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Set ``count`` for this thread, and for threads that first compute in the block; then restore.
+
+    >>> with torch_threads(1):
+    ...     torch.get_num_threads()
+    1
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def pool_of_single_threads(count: int) -> ThreadPoolExecutor:
+    """A pool of ``count`` threads; in each, torch computes without helper threads.
+
+    The setting of all other threads is unchanged as soon as the pool has started.
+    """
+    started = threading.Barrier(count + 1)
+
+    def start() -> None:
+        torch.get_num_threads()  # copies the setting
+        started.wait()
+
+    pool = ThreadPoolExecutor(count, initializer=start)
+    with _STARTING, torch_threads(1):
+        try:
+            for _ in range(count):
+                pool.submit(int)  # each starts a thread, because none is free
+            started.wait()
+        except BaseException:  # Ctrl+C, or no more threads: release the waiting threads
+            started.abort()
+            raise
+    return pool
+
+
+def in_order(
+    work: Callable[[A], B],
+    items: Iterable[A],
+    *,
+    threads: int,
+    waits: Callable[[], bool] = lambda: False,
+) -> Iterator[B]:
+    """``work`` of each item, in their order, as a stream of bounded memory.
+
+    ``threads`` items are under way at once, and one more waits. With 1, the caller's thread works.
+    ``waits``: whether the next item is still to come; then the results of all others come first. An
+    InputError of ``items`` comes after the results of the items before it.
+
+    >>> list(in_order(str.upper, ["a", "b", "c"], threads=2))
+    ['A', 'B', 'C']
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pending: deque[Future[B]] = deque()
+    end: StopIteration | InputError | None = None
+    rest = iter(items)
+    pool = ThreadPoolExecutor(threads)
+    try:
+        while end is None:
+            try:
+                pending.append(pool.submit(work, next(rest)))
+            except (StopIteration, InputError) as error:
+                end = error
+            while pending and (end or waits() or len(pending) > threads or pending[0].done()):
+                yield pending.popleft().result()
+    finally:  # after a fault, or Ctrl+C, no further item begins
+        pool.shutdown(cancel_futures=True)
+    if isinstance(end, InputError):
+        raise end

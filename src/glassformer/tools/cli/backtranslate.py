@@ -1,0 +1,160 @@
+"""``glassformer backtranslate``: makes training pairs from text in the target language alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from glassformer.config import MOST_BEAM
+from glassformer.support.errors import InputError, UsageError, counted
+from glassformer.support.files import check_output
+from glassformer.support.progress import shown_progress
+from glassformer.tools.cli.loading import LoadingOptions
+
+if TYPE_CHECKING:
+    from glassformer.text_engine import Translation
+    from glassformer.translator import Translator
+
+__all__ = ["OPTIONS", "BacktranslateOptions", "run"]
+
+_AT_ONCE = 1024  # lines, which are sorted by length and translated together
+
+
+class BacktranslateOptions(LoadingOptions):
+    """Translate TEXT, in your target language, back into your source language with BUNDLE, and
+    write pairs for 'train --also': translation, tab, line.
+
+    BUNDLE translates the other way round: for English to German, German to English (Sennrich et
+    al. 2016, "Improving NMT Models with Monolingual Data"). The same command again continues.
+    """
+
+    bundle: Path = Field(title="BUNDLE")
+    """Directory of a translator from the target language into the source language."""
+    text: Path = Field(title="TEXT")
+    """Text in the target language, a sentence a line; plain or gzip."""
+    out: Path = Field()
+    """File of pairs to write, ending in .tsv."""
+    beam: int = Field(1, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search; 1: greedy."""
+    sample: bool = False
+    """Draw translations at random instead: more varied sources (Edunov et al. 2018)."""
+    confidence: float = Field(0.0, ge=0, lt=1)
+    """Leave out a pair if BUNDLE gives a subword of the translation less probability than this, in
+    the geometric mean."""
+    max_lines: int | None = Field(None, ge=1)
+    """Most lines to translate; None: all."""
+    seed: int = Field(1, ge=0)
+    """Seed of ``sample``."""
+
+
+OPTIONS = BacktranslateOptions
+
+
+@shown_progress()
+def run(options: BacktranslateOptions) -> int:
+    """Translate, and print the number of pairs.
+
+    The file OUT.partial has a line for each line of TEXT so far; OUT is written from it at the end.
+
+    Raises:
+        UsageError: an option is out of its range, or does not go with another.
+        InputError: BUNDLE is no bundle, or TEXT cannot be read.
+    """
+    _check(options)
+    options.set_threads()
+    translator = options.load(options.bundle)
+    partial = options.out.with_name(options.out.name + ".partial")
+    done = _lines_done(partial, options)
+    if done:
+        print(f"continuing after line {done:,}", file=sys.stderr)
+    with partial.open("ab") as file:
+        for texts in _windows(options, done):
+            for text, translation in zip(
+                texts, _translated(translator, texts, options, done), strict=True
+            ):
+                file.write(_row(text, translation, translator, options).encode())
+            file.flush()
+            done += len(texts)
+    kept = _write_pairs(partial, options.out)
+    print(f"{options.out}: {counted(kept, 'pair')} of {counted(done, 'line')}")
+    return 0
+
+
+def _check(options: BacktranslateOptions) -> None:
+    if options.sample and options.beam > 1:
+        raise UsageError("--sample draws, --beam searches: give one of them")
+    if options.out.suffix != ".tsv":
+        raise UsageError(f"--out {options.out}: expected a name that ends in .tsv")
+    check_output("--out", options.out)
+
+
+def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
+    """The lines of TEXT that the partial file has already; its first line names the options."""
+    free = {"out", "verify", "engine", "quantization", "device", "threads", "max_lines"}
+    head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
+    with partial.open("a+b") as file:
+        file.seek(0)
+        first, count, size = file.readline(), 0, len(head)
+        if first not in (b"", head):
+            raise InputError(
+                f"{partial}: begun with other options: remove it, or give another --out"
+            )
+        for line in file:
+            if line.endswith(b"\n"):  # a kill may have cut the last line
+                count, size = count + 1, size + len(line)
+        if first:
+            file.truncate(size)
+        else:
+            file.write(head)
+    return count
+
+
+def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
+    from glassformer.data.lines import read_lines
+
+    lines = islice(read_lines(options.text), done, options.max_lines)
+    return iter(lambda: list(islice(lines, _AT_ONCE)), [])
+
+
+def _translated(
+    translator: Translator, texts: list[str], options: BacktranslateOptions, number: int
+) -> list[Translation]:
+    """The translations of a window, whose first line has this number; it seeds the draws."""
+    from glassformer.translator import Sampling
+
+    sampling = Sampling(seed=options.seed + number) if options.sample else None
+    return translator.translate(texts, beam=options.beam, sampling=sampling)
+
+
+def _row(
+    text: str, translation: Translation, translator: Translator, options: BacktranslateOptions
+) -> str:
+    """The pair as a line; a blank line if the pair is left out."""
+    source, target = (" ".join(side.split()) for side in (translation.text, text))
+    kept = bool(source and target)
+    if kept and options.confidence:
+        [(log_probability, tokens)] = translator.log_probabilities([translation])
+        kept = exp(log_probability / tokens) >= options.confidence
+    return f"{source}\t{target}\n" if kept else "\n"
+
+
+def _write_pairs(partial: Path, out: Path) -> int:
+    """Move the pairs of the finished file to ``out``; return their number."""
+    from glassformer.support.files import open_atomically
+
+    kept = 0
+    with partial.open("rb") as lines, open_atomically(out) as file:
+        next(lines)
+        for line in lines:
+            if line.strip():
+                file.write(line)
+                kept += 1
+    partial.unlink()
+    return kept

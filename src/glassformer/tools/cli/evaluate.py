@@ -1,0 +1,188 @@
+"""``glassformer evaluate``: scores translations of a file or of a bundle."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from glassformer.config import BEAM, MOST_BEAM
+from glassformer.data.corpus import read_lines, read_pairs
+from glassformer.data.file_formats import file_format
+from glassformer.data.words import is_unspaced, words
+from glassformer.evaluation import LANGUAGES, Scores, corpus_scores, reference_loss
+from glassformer.significance import Comparison, compare
+from glassformer.support.errors import InputError, UsageError, check_choice, counted
+from glassformer.support.files import check_output, write_atomically
+from glassformer.support.languages import language_of
+from glassformer.support.progress import shown_progress, working
+from glassformer.tools.cli.loading import LoadingOptions
+
+__all__ = ["OPTIONS", "EvaluateOptions", "run"]
+
+
+class EvaluateOptions(LoadingOptions):
+    """Score translations: either those of a bundle, or those in a file.
+
+    glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
+    A TSV or JSON-lines file holds both: glassformer evaluate BUNDLE test.tsv.
+    glassformer evaluate --hypotheses FILE --references FILE [FILE …] scores the lines of FILE.
+    With --baseline, a second file of translations, it also tests whether the two differ by chance.
+    """
+
+    bundle: Path | None = Field(None, title="BUNDLE")
+    """Directory of a trained translator."""
+    source: Path | None = Field(None, title="SOURCE")
+    """Text to translate, a sentence a line, plain or gzip; or a file of pairs."""
+    target: Path | None = Field(None, title="TARGET")
+    """Reference translations, line for line."""
+    hypotheses: Path | None = None
+    """Translations to score, instead of a bundle's."""
+    references: tuple[Path, ...] = ()
+    """Reference translations of --hypotheses, line for line; of several files any may be met."""
+    baseline: Path | None = None
+    """Translations by another system, to compare with by paired bootstrap."""
+    language: str | None = None
+    """The target language, such as de: it decides how the scores tokenise text. By default that of
+    the references' ending, as in test.de, or else the bundle's."""
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    """With a bundle: hypotheses of the beam search; 1: greedy."""
+    output: Path | None = None
+    """With a bundle: a file for its translations."""
+    as_json: bool = Field(False, alias="json")
+    """Print one JSON object instead of the table."""
+
+
+OPTIONS = EvaluateOptions
+
+_MANY = 4  # words without a space between them, each of one character: no text with spaces
+
+
+@shown_progress()
+def run(options: EvaluateOptions) -> int:
+    """Translate if a bundle is given, score, print the scores, and return the exit status 0.
+
+    Raises:
+        UsageError: options are missing, or do not go together.
+        InputError: a file cannot be read or written, or the files do not have the same length.
+    """
+    given, files = _files(options)
+    language = _language(options.language, (*files, given)[0])
+    if not files:
+        pairs = list(read_pairs(given))
+        texts, streams = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
+    else:
+        streams = [list(read_lines(files[0]))]
+        streams += [_read_beside(file, files[0], len(streams[0])) for file in files[1:]]
+        texts = _read_beside(given, files[0], len(streams[0]))
+    baseline = None
+    if options.baseline:
+        baseline = _read_beside(options.baseline, (*files, given)[0], len(texts))
+    hypotheses, loss = texts, None
+    if options.bundle:
+        hypotheses, loss, target = _translate(options.bundle, texts, streams[0], options=options)
+        language = language or target
+    for remark in _remarks(streams[0], language):
+        print(f"glassformer: {remark}", file=sys.stderr)
+    with working("scoring"):
+        scores = corpus_scores(hypotheses, streams, language=language)
+        scores = dataclasses.replace(scores, loss=loss)
+        comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
+    print(_shown(scores, comparison, language=language, as_json=options.as_json))
+    return 0
+
+
+def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
+    """The file to translate or to score, and the references; none beside a file of pairs.
+
+    A wrong call is refused here.
+    """
+    of_bundle = {"BUNDLE": options.bundle, "SOURCE": options.source, "TARGET": options.target}
+    of_files = {"--hypotheses": options.hypotheses, "--references": options.references}
+    if options.bundle and options.source and not any(of_files.values()):
+        if options.target:
+            return options.source, (options.target,)
+        try:
+            file_format(options.source)
+        except UsageError:
+            raise UsageError(
+                f"{options.source}: the name of this one file shows no format: give TARGET too, or"
+                " a file of pairs, such as test.tsv or test.jsonl"
+            ) from None
+        return options.source, ()
+    if all(of_files.values()) and not any((*of_bundle.values(), options.output)):
+        return Path(str(options.hypotheses)), options.references
+    named = (of_bundle | of_files | {"--output": options.output}).items()
+    given_names = ", ".join(name for name, value in named if value) or "nothing"
+    raise UsageError(
+        f"evaluate was given {given_names}: expected BUNDLE SOURCE TARGET [--output FILE], "
+        "BUNDLE FILE.tsv, or --hypotheses FILE --references FILE"
+    )
+
+
+def _language(asked: str | None, references: Path) -> str | None:
+    """The language of the option, or of a file name such as ``test.de`` or ``test.de.gz``."""
+    ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
+    code = language_of(asked or ending)
+    if asked and code not in LANGUAGES:
+        check_choice("--language", asked, LANGUAGES)
+    return code if code in LANGUAGES else None
+
+
+def _remarks(references: Sequence[str], language: str | None) -> Iterator[str]:
+    """A line for each fault of the references that makes the scores mean less."""
+    blank = sum(not text.strip() for text in references)
+    if blank:
+        yield f"{counted(blank, 'reference')} of {len(references):,} blank: no translation is right"
+    unbroken = sum(len(text.split()) == 1 and len(words(text)) > _MANY for text in references)
+    if 2 * unbroken > len(references) and not is_unspaced(language):
+        yield (
+            "most references have no spaces between words, so BLEU means nothing: give --language,"
+            " such as zh"
+        )
+
+
+def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
+    lines = list(read_lines(path))
+    if len(lines) != expected:
+        raise InputError(
+            f"{path} has {len(lines)} lines and {references} has {expected}: "
+            "line n of one must belong to line n of the other"
+        )
+    return lines
+
+
+def _translate(
+    directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
+) -> tuple[list[str], float | None, str | None]:
+    """The bundle's translations, the loss of the references under its model, and its language."""
+    if options.output:
+        check_output("--output", options.output)
+    options.set_threads()
+    translator = options.load(directory)
+    _, language = translator.bundle.languages or (None, None)
+    hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
+    if options.output:  # a line for each line: no line feed inside
+        lines = [hypothesis.replace("\n", " ") + "\n" for hypothesis in hypotheses]
+        write_atomically(options.output, "".join(lines).encode())
+    try:
+        return hypotheses, reference_loss(translator, sources, references), language
+    except InputError as error:  # a reference too long for the model; the other scores stand
+        print(f"glassformer: no loss: {error}", file=sys.stderr)
+        return hypotheses, None, language
+
+
+def _shown(
+    scores: Scores, comparison: Comparison | None, *, language: str | None, as_json: bool
+) -> str:
+    if as_json:
+        compared = {"comparison": comparison.as_dict()} if comparison else {}
+        return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
+    lines = [str(scores)]
+    if scores.paper_ruler is None and not is_unspaced(language):
+        lines.append("no paper ruler: it needs --language, such as de")
+    if comparison:
+        lines += ["", str(comparison)]
+    return "\n".join(lines)

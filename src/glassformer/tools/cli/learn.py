@@ -1,0 +1,288 @@
+"""``glassformer learn``: build the Transformer part by part; a check names each mistake."""
+
+import json
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from pathlib import Path
+
+from pydantic import Field, field_validator, model_validator
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from glassformer.config import Options
+from glassformer.support.errors import InputError, UsageError, nearest
+from glassformer.support.files import check_output
+from glassformer.tools.cli.demo import DemoOptions, PhraseOptions
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import EVERY, EXERCISES, Lesson, known_mistakes, lesson, lessons
+
+__all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
+
+DEFAULT_KIND = "watch"
+
+
+class LearnOptions(Options, ABC):
+    """The options of all kinds of ``learn``."""
+
+    @abstractmethod
+    def run(self) -> int:
+        """Do the work; the exit status."""
+
+
+class FolderOptions(LearnOptions):
+    """The options of all kinds that read a learner's folder."""
+
+    folder: Path = Field(Path("my-transformer"), title="FOLDER", validate_default=True)
+    """The folder with your files."""
+
+    @field_validator("folder")
+    @classmethod
+    def _or_this_one(cls, folder: Path) -> Path:
+        """Inside of a folder of lessons, the default is that folder."""
+        default = folder == Path("my-transformer") and not folder.exists()
+        return Path() if default and Folder(Path()).has_lessons() else folder
+
+
+class WatchOptions(FolderOptions):
+    """Make a folder of lessons, watch it, and check the current lesson at each save.
+
+    'glassformer learn FOLDER' is the same.
+    """
+
+    list: bool = False
+    """Only list the lessons and the harder exercises, each with its subject."""
+
+    notebook: Path | None = None
+    """Only write the lessons as notebooks into this directory."""
+
+    def run(self) -> int:
+        if self.notebook:
+            from glassformer.tools.learn.notebook import write_notebooks
+
+            for file in write_notebooks(self.notebook):
+                print(f"wrote {file}")
+            return 0
+        console = Console(highlight=False)
+        if self.list:
+            for each in lessons(EVERY):
+                if each.name == EXERCISES[0]:
+                    print("\nHarder exercises, without hints")
+                about = f"{each.place}, {each.minutes} minutes, {each.difficulty}"
+                console.print(Text(f"{each.number:2}. {each.title} ({about})"))
+                text = Text(f"Afterwards you know {each.understood}.")
+                console.print(Padding.indent(text, 4))
+            return 0
+        from glassformer.tools.learn.watch import watch
+
+        folder = Folder(self.folder)
+        hint = nearest(str(self.folder), OPTIONS)
+        if hint and not self.folder.exists():
+            raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
+        if written := folder.make():
+            print(f"wrote {len(written)} files into {folder.path}")
+        watch(folder, console)
+        return 0
+
+
+class LessonOptions(FolderOptions):
+    """The options of all kinds that read one lesson."""
+
+    lesson: str | None = Field(None, title="LESSON")
+    """A lesson or exercise by name or number. Left out: the first lesson that is not learned."""
+
+    def chosen(self) -> tuple[Folder, Lesson]:
+        """The folder and the lesson."""
+        folder = Folder(self.folder).checked()
+        if self.lesson:
+            return folder, lesson(self.lesson)
+        return folder, folder.next_lesson() or next(lessons())
+
+
+class CheckOptions(LessonOptions):
+    """Check a lesson once; exit status 0 if it is right.
+
+    If FOLDER holds the folders of several learners, each of them gets a line.
+    """
+
+    json_: bool = Field(False, alias="json")
+    """Print each verdict as one line of JSON."""
+    csv: bool = False
+    """Print several learners as a table in CSV, with a column for each lesson."""
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> "CheckOptions":
+        if self.csv and self.json_:
+            raise ValueError("--csv and --json: give one of them")
+        return self
+
+    def run(self) -> int:
+        from glassformer.tools.learn.examine import checked_once
+        from glassformer.tools.learn.messages import next_command, print_verdict
+
+        if self.folder.is_dir() and not Folder(self.folder).has_lessons():
+            return self._check_hand_ins()
+        if self.csv:
+            raise UsageError(f"--csv: {self.folder} is one learner's folder: give the one above it")
+        folder, chosen = self.chosen()
+        verdict = checked_once(folder, chosen)
+        if self.json_:
+            print(json.dumps(asdict(verdict), ensure_ascii=False))
+        else:
+            print_verdict(Console(highlight=False), chosen, verdict)
+            print(next_command(folder, chosen, 3 if verdict.outcome == "right" else 0))
+        return 0 if verdict.outcome == "right" else 1
+
+    def _check_hand_ins(self) -> int:
+        import csv
+
+        from glassformer.tools.learn.hand_ins import cells_of, check_hand_ins, folders_in, line_of
+
+        folders = folders_in(self.folder) or [Folder(self.folder).checked()]
+        table, right = csv.writer(sys.stdout, lineterminator="\n"), True
+        if self.csv:
+            table.writerow(["learner", *(each.name for each in lessons())])
+        for learner, verdicts in check_hand_ins(folders):
+            right = right and all(verdict.outcome == "right" for verdict in verdicts)
+            if self.json_:
+                for verdict in verdicts:
+                    print(json.dumps({"learner": learner, **asdict(verdict)}, ensure_ascii=False))
+            elif self.csv:
+                table.writerow([learner, *cells_of(verdicts)])
+            else:
+                print(line_of(learner, verdicts))
+            sys.stdout.flush()
+        return 0 if right else 1
+
+
+class HintOptions(LessonOptions):
+    """Check a lesson; print a hint on its first hole that is not right: idea, shapes, or code."""
+
+    number: int = Field(1, ge=1, le=3)
+    """The number of the hint."""
+
+    def run(self) -> int:
+        from glassformer.tools.learn.examine import checked_once
+        from glassformer.tools.learn.messages import hint_text, next_command
+
+        folder, chosen = self.chosen()
+        hole = checked_once(folder, chosen).hole if chosen.hints else ""
+        Console(highlight=False).print(Text(hint_text(chosen, hole, self.number)))
+        print(next_command(folder, chosen, self.number))
+        return 0
+
+
+class SolutionOptions(LessonOptions):
+    """Print the package's own source beside yours, as a diff, and the answers to the questions."""
+
+    def run(self) -> int:
+        from glassformer.tools.learn.messages import print_solution
+        from glassformer.tools.learn.source import read_source
+
+        folder, chosen = self.chosen()
+        print_solution(Console(highlight=False), chosen, read_source(folder.file(chosen)))
+        return 0
+
+
+class StatusOptions(FolderOptions):
+    """Print figure 1 with the parts that are yours, and which lessons are learned."""
+
+    svg: Path | None = None
+    """Also draw figure 1 into this file: .svg or .png."""
+
+    def run(self) -> int:
+        from glassformer.tools.learn.status import own_boxes, print_status
+
+        folder = Folder(self.folder).checked()
+        print_status(Console(highlight=False), folder)
+        if self.svg:
+            from glassformer.tools.inspection.plots.canvas import save
+            from glassformer.tools.inspection.plots.figure1 import plot_boxes
+
+            check_output("--svg", self.svg)
+            feet = {"encoder": ("source", "one piece"), "decoder": ("target", "one piece")}
+            save(plot_boxes(own_boxes(folder.learned_names()), feet), self.svg)
+            print(f"wrote {self.svg}")
+        return 0
+
+
+class ResetOptions(LessonOptions):
+    """Write a lesson's file as it was at first, and keep yours beside it as FILE.old."""
+
+    def run(self) -> int:
+        folder, chosen = self.chosen()
+        file = folder.file(chosen)
+        old = file.with_name(file.name + ".old")
+        if kept := not folder.untouched(chosen):
+            file.replace(old)
+        folder.reset(chosen)
+        print(f"wrote {file}{f'; yours is {old}' if kept else ''}")
+        return 0
+
+
+class TrainOptions(FolderOptions, PhraseOptions):
+    """Train a translator of dates and amounts with your parts in it, and score it.
+
+    The phrases and the sizes are those of 'glassformer demo'; norm, label smoothing and dropout are
+    the paper's. The plain path runs.
+    """
+
+    epochs: float = Field(2.0, gt=0)
+    """How often the training reads the phrases."""
+    mistake: tuple[str, ...] = ()
+    """Known mistakes to make, by their ids, in place of right parts."""
+    out: Path | None = None
+    """Directory of the translator. Left out: FOLDER/translator, followed by the mistakes' ids."""
+
+    def run(self) -> int:
+        from glassformer.tools.cli.own_translator import train_own
+
+        folder = Folder(self.folder).checked()
+        out = self.out or self.folder / "-".join(("translator", *self.mistake))
+        options = DemoOptions(size=self.size, epochs=self.epochs, seed=self.seed)
+        return train_own(folder, out, self.mistake, options)
+
+
+class CompareOptions(LearnOptions):
+    """Compare two translators of 'learn train': scores, translations, losses, attention.
+
+    Each runs with the mistakes that it was trained with.
+    """
+
+    first: Path = Field(title="A")
+    """Directory of a translator."""
+    second: Path = Field(title="B")
+    """Directory of another translator, or the id of a mistake that was trained beside A."""
+    out: Path = Path("compared")
+    """Directory of the two pictures."""
+    parts: Path | None = None
+    """Run the learned parts of this folder. Left out: run the package's."""
+
+    def run(self) -> int:
+        from glassformer.tools.cli.compare_translators import compare
+
+        second = self.second
+        if not second.exists() and str(second) in known_mistakes():
+            second = self.first.parent / f"translator-{second}"
+            if not second.exists():
+                way = Folder(self.first.parent).command("train", "--mistake", str(self.second))
+                raise InputError(f"{second}: not trained yet; this trains it: {way}")
+        return compare((self.first, second), self.out, self.parts)
+
+
+OPTIONS: dict[str, type[LearnOptions]] = {
+    "watch": WatchOptions,
+    "check": CheckOptions,
+    "hint": HintOptions,
+    "solution": SolutionOptions,
+    "status": StatusOptions,
+    "reset": ResetOptions,
+    "train": TrainOptions,
+    "compare": CompareOptions,
+}
+
+
+def run(options: LearnOptions) -> int:
+    """Do what the options ask for; the exit status."""
+    return options.run()

@@ -1,0 +1,149 @@
+"""``glassformer look``: a page that shows every step of a translation."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlencode
+
+from pydantic import Field
+
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
+from glassformer.support.errors import UsageError, missing_extra
+from glassformer.support.files import check_output, write_atomically
+from glassformer.support.progress import shown_progress, working
+from glassformer.tools.cli.loading import LoadingOptions, wait_asleep
+
+if TYPE_CHECKING:
+    from glassformer.data.terms import Terms
+    from glassformer.translator import Translator
+
+__all__ = ["OPTIONS", "LookOptions", "run"]
+
+
+class LookOptions(LoadingOptions):
+    """Look inside the translator in BUNDLE: a page on this machine, or one file to mail."""
+
+    bundle: Path = Field(title="BUNDLE")
+    """Directory of a trained translator."""
+    text: str | None = None
+    """Sentence to begin with; None: an example of the bundle's, if it has some."""
+    out: Path | None = None
+    """Write the page for TEXT into this one .html file, which needs no server."""
+    live: bool = False
+    """The file of --out holds the whole translator, and runs it: any text, offline."""
+    exact: Literal["float16", "float32"] | None = None
+    """Number format of the weights in the file of --live; None: int8, a quarter of float32."""
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search; 1: greedy."""
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
+    """The paper's alpha (section 6.1); None: the bundle's."""
+    glossary: Path | None = None
+    """File of terms, as for 'glassformer translate': the page marks their places."""
+    port: int = Field(0, ge=0, le=65535)
+    """Port of the page on 127.0.0.1; 0: any free port."""
+    browser: bool = True
+    """Open the page in the browser."""
+    parts: Path | None = None
+    """Folder of 'glassformer learn': its learned parts run, by the plain path. Their code runs:
+    give your own folder."""
+    threads: int = Field(0, ge=0, le=1024)
+    """CPU threads; 0: one if the model's d_model is below 512, or else all."""
+
+
+OPTIONS = LookOptions
+
+
+def run(options: LookOptions) -> int:
+    """Write the file, or serve the page until it is interrupted.
+
+    Raises:
+        UsageError: the options do not fit each other, or the translator is too large for a page.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
+        OSError: the file cannot be written.
+    """
+    _check(options)
+    wait_asleep()
+    from glassformer.data.terms import NO_TERMS, read_terms
+    from glassformer.parts import FAST
+    from glassformer.tools.cli.own_translator import with_parts
+
+    with with_parts(options.bundle, options.parts, FAST) as parts:
+        terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
+        [translator] = options.load_to_serve([options.bundle], parts).values()
+        if options.out is not None:
+            return _write(options, translator, terms, options.out)
+        return _serve(options, translator, terms)
+
+
+def _check(options: LookOptions) -> None:
+    if options.text is not None:
+        if not options.text.strip():
+            raise UsageError(f"--text {options.text!r}: expected a sentence")
+        if any("\ud800" <= character <= "\udfff" for character in options.text):
+            raise UsageError(f"--text {options.text!r}: expected UTF-8")
+    if options.live and options.out is None:
+        raise UsageError("--live writes a file: give its name with --out")
+    others = options.glossary, options.parts, options.length_penalty
+    if options.live and (others != (None, None, None) or options.beam != BEAM):
+        raise UsageError("--live takes no --glossary, --parts, --beam or --length-penalty")
+    if options.exact and not options.live:
+        raise UsageError(f"--exact {options.exact}: it is for a page with --live")
+    if options.out is None:
+        return
+    if options.text is None and not options.live:
+        raise UsageError("--out writes the page of one sentence: give it with --text")
+    if options.out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--out {options.out}: expected a name that ends in .html")
+    check_output("--out", options.out)
+
+
+@shown_progress()
+def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
+    from glassformer.tools.inspection.trace.build import trace
+    from glassformer.tools.web.living_page import write_page
+    from glassformer.tools.web.look.single_file import build_page
+    from glassformer.tools.web.look.stored import stored_answers
+
+    bundle, text = translator.bundle, options.text or ""
+    if options.live:
+        quantization, texts = options.exact or "int8", [text] if text else []
+        with working("writing the page"):
+            notes = write_page(bundle, out, face="look", quantization=quantization, texts=texts)
+        size = f"{out.stat().st_size / 1e6:.1f} MB"
+        print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
+        return 0
+    seen = trace(
+        bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
+    )
+    for left_out in seen.bounds.left_out:
+        print(left_out)
+    page = build_page(stored_answers(bundle, seen), title=text)
+    write_atomically(out, page.encode())
+    print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
+    return 0
+
+
+def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
+    try:
+        from glassformer.tools.web.server import Settings, create_app, listen, serve
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "FastAPI", "serve") from None
+
+    settings = Settings(beam=options.beam, glossaries=[terms])
+    app = create_app({options.bundle.name: translator}, settings)
+    place = listen("127.0.0.1", options.port)
+    address = _address(place.getsockname()[1], options)
+    print(f"{address}\nCtrl-C ends it.", flush=True)
+    if options.browser:
+        threading.Timer(0.2, webbrowser.open, [address]).start()  # when the server answers
+    serve(app, place, settings)
+    return 0
+
+
+def _address(port: int, options: LookOptions) -> str:
+    state = {"beam": options.beam, "penalty": options.length_penalty, "text": options.text}
+    given = {name: value for name, value in state.items() if value is not None}
+    return f"http://127.0.0.1:{port}/look/#{urlencode(given)}"

@@ -1,0 +1,176 @@
+"""``glassformer COMMAND``: finds the command, parses its options, prints each error as one line.
+
+Exit status: 0 for success, 1 if the work failed, 2 if the call was wrong.
+"""
+
+import io
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from keyword import iskeyword
+from types import ModuleType
+
+from glassformer import __version__
+from glassformer.support.errors import InputError, UsageError, nearest
+
+__all__ = ["COMMANDS", "main", "module_of"]
+
+COMMANDS = {
+    "demo": "train a small translator of dates and amounts, and show it at work",
+    "doctor": "examine parallel text before training on it",
+    "train": "train a translator on two text files",
+    "backtranslate": "make training pairs from text in the target language alone",
+    "translate": "translate standard input to standard output, line by line",
+    "serve": "serve a page and LibreTranslate's network interface",
+    "import": "read a translator of another program: OPUS-MT, NLLB-200, M2M100, mBART-50",
+    "export": "write a translator as a model of another engine",
+    "evaluate": "score a translator, or a file of translations",
+    "look": "show on a page how a translator translates a sentence",
+    "learn": "build the Transformer yourself, part by part, and be told what went wrong",
+    "plot": "draw masks, positions, schedule, curves, attention and alignment",
+}
+
+_ABOUT = "\nThe Transformer of 'Attention Is All You Need', to read and to translate with.\n"
+_CONFIG = "\n--config FILE reads options from YAML; an option on the line wins over it."
+_HELP = {"-h", "--help"}
+_NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "failed to map segment")
+_LESS_MEMORY = {
+    "train": "give a smaller --batch-tokens or --preset, with another --out",
+    "translate": "give a smaller --beam, or shorter lines",
+    "evaluate": "give a smaller --beam",
+    "serve": "give a smaller --max-chars or --beam",
+}
+_LESS = "end other programs, or give this one more memory"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the module of that name in this package does the work."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # as after `>&-`
+        return _print_error("standard output is closed", 1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # if a terminal lacks a letter
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _dispatch(words)
+        sys.stdout.flush()
+        return status
+    except UsageError as error:
+        return _print_error(error, 2)
+    except InputError as error:
+        return _print_error(error, 1)
+    except BrokenPipeError:  # the reader has left, as in `| head`
+        _end_output()
+        return 1
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _out_of_memory(error):
+            raise
+        command = words[0] if words else ""
+        return _print_error(f"memory ran out: {_LESS_MEMORY.get(command, _LESS)}", 1)
+    except OSError as error:  # a full disk, a directory that may not be written
+        _end_output()
+        return _print_error(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in _HELP:
+        text = _overview("glassformer", "COMMAND", COMMANDS, _ABOUT) + _CONFIG
+        print(text, file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
+    if words == ["--version"]:
+        print(f"glassformer {__version__}")
+        return 0
+    command, *rest = words
+    _check_known(command, COMMANDS, "command")
+    return _run(command, rest)
+
+
+def _run(command: str, words: list[str]) -> int:
+    from pydantic import ValidationError
+
+    from glassformer.tools.cli.options import help_text, naming_options, option_fault, parse_options
+
+    module = module_of(command)
+    title, options = f"glassformer {command}", module.OPTIONS
+    if isinstance(options, dict):  # kinds, such as `plot masks`
+        default = getattr(module, "DEFAULT_KIND", None)
+        if default and _HELP.isdisjoint(words[:1]) and not (words and words[0] in options):
+            words = [default, *words]
+        if not words:
+            raise UsageError(f"{title}: expected one of {', '.join(options)}")
+        if words[0] in _HELP:
+            firsts = {kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()}
+            print(_overview(title, "KIND", firsts))
+            return 0
+        kind, *words = words
+        _check_known(kind, options, "kind")
+        title, options = f"{title} {kind}", options[kind]
+    if not _HELP.isdisjoint(words):
+        print(help_text(options, title), end="")
+        return 0
+    try:
+        with naming_options(options):
+            return int(module.run(parse_options(options, words)))
+    except ValidationError as error:  # of the work, such as sizes that make no model
+        raise UsageError(option_fault(error)) from error
+
+
+def module_of(command: str) -> ModuleType:
+    """The module of a command; a word of Python's own, such as ``import``, has ``_`` after it."""
+    return import_module(f"glassformer.tools.cli.{command}{'_' * iskeyword(command)}")
+
+
+def _check_known(word: str, known: Iterable[str], noun: str) -> None:
+    if word not in known:
+        hint = nearest(word, known) or f": expected one of {', '.join(known)}"
+        raise UsageError(f"unknown {noun} {word!r}{hint}")
+
+
+def _overview(title: str, noun: str, texts: Mapping[str, str], about: str = "") -> str:
+    return f"""\
+usage: {title} {noun} [OPTIONS]
+{about}
+{_table(texts)}
+
+{title} {noun} --help shows every option with its default."""
+
+
+def _table(texts: Mapping[str, str]) -> str:
+    margin = max(map(len, texts)) + 4
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        textwrap.fill(
+            text,
+            width,
+            initial_indent=f"  {name}".ljust(margin),
+            subsequent_indent=" " * margin,
+        )
+        for name, text in texts.items()
+    )
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, in the words of Python, torch, CUDA, C++ or the linker."""
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in said for words in _NO_MEMORY)
+
+
+def _print_error(error: object, status: int) -> int:
+    text = " ".join(str(error).split("\n"))  # one line, also if a file's name has several
+    print(f"glassformer: error: {text}", file=sys.stderr)
+    return status
+
+
+def _end_output() -> None:
+    """Write the rest of the output; if that fails, do not try again at the very end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):  # an output that is no file has nothing to redirect
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

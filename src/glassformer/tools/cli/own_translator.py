@@ -1,0 +1,98 @@
+"""A translator of one's own parts: ``learn train``, and ``--parts FOLDER`` of other commands."""
+
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from glassformer.parts import Parts
+from glassformer.support.errors import InputError
+from glassformer.tools.cli.demo import DemoOptions, print_scores, train_on_phrases
+from glassformer.tools.learn.adapters import UNUSED
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import lessons
+from glassformer.tools.learn.parts import Part, chosen_parts, hole_of, own_parts
+from glassformer.tools.learn.record import parts_for, read_record, write_record
+from glassformer.translator import Translator
+
+__all__ = ["running", "train_own", "with_parts"]
+
+_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+# The finale runs every lesson: the paper's norm, its smoothing and its dropout too.
+_TRAINING = {"plain": True, "norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
+_BEAM, _SEARCHED = 4, 200
+
+
+def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoOptions) -> int:
+    """Train the demo's translator with the learned parts and the mistakes; the exit status."""
+    parts = chosen_parts(folder, mistakes)
+    whose = {part.place: part.whose for part in parts}
+    write_record(out, parts, folder)
+    _print_parts(whose)
+    own = own_parts(parts)
+    with running(parts):
+        book, status = train_on_phrases(options, out, parts=own, whose=whose, changes=_TRAINING)
+        if status:
+            return status
+        translator = Translator.load(out, parts=own)
+        print_scores(translator, book.test)
+        phrases = book.test[:_SEARCHED]
+        found = translator.translate([phrase.source for phrase in phrases], beam=_BEAM)
+        right = sum(a.text == b.target for a, b in zip(found, phrases, strict=True))
+        print(f"beam search with {_BEAM}: {right} of {len(phrases)} phrases are right")
+    calls = ", ".join(f"{hole_of(part.place)} {part.calls:,}" for part in parts)
+    text = f"calls of these parts: {calls}" if parts else "all parts were the package's"
+    Console(highlight=False).print(Text(text))
+    print(f"a translator: {out}")
+    return 0
+
+
+@contextmanager
+def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Parts]:
+    """The parts of a folder of lessons, and the mistakes that the bundle was trained with.
+
+    Without a folder and without mistakes, the ``stock`` parts.
+    """
+    if folder is None and not any(each.mistakes for each in read_record(bundle)):
+        yield stock
+        return
+    parts = parts_for(bundle, folder)
+    names = (f"{hole_of(x.place)} (a mistake)" if x.mistakes else x.lesson for x in parts)
+    listed = ", ".join(dict.fromkeys(names)) or "none"
+    print(f"parts of {folder or bundle}, by the plain path: {listed}", file=sys.stderr)
+    with running(parts):
+        yield own_parts(parts)
+
+
+def _print_parts(whose: Mapping[str, str]) -> None:
+    """The lessons that are the learner's and the package's; the parts with a mistake, or unused."""
+    owners: dict[str, list[str]] = {}
+    for lesson in lessons():
+        for place in lesson.holes.values():
+            owner = UNUSED.get(place) or whose.get(place, "the package's")
+            alone = place in UNUSED or owner.startswith("mistake")
+            owners.setdefault(owner, []).append(hole_of(place) if alone else lesson.name)
+    for owner, names in owners.items():
+        Console(highlight=False).print(Text(f"{owner}: {', '.join(dict.fromkeys(names))}"))
+
+
+@contextmanager
+def running(parts: Sequence[Part]) -> Iterator[None]:
+    """An error that these parts cause is one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _ERRORS as error:
+        if not parts:
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise InputError(
+            f"with these parts the translator fails: {type(error).__name__}: {error}"
+            f" ({Path(frame.filename).name}, line {frame.lineno})"
+        ) from error

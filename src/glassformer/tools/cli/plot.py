@@ -1,0 +1,294 @@
+"""``glassformer plot``: pictures of the parts, of a training, and of one translation.
+
+The options of each picture draw it. ``draw`` imports torch and matplotlib; ``--help`` does not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Frequencies, Layout, Options
+from glassformer.support.errors import UsageError
+from glassformer.support.files import check_output
+
+if TYPE_CHECKING:
+    from glassformer.data.tokenizer import Tokenizer
+    from glassformer.tools.inspection.plots.canvas import Figure
+    from glassformer.tools.inspection.trace.schema import Trace
+    from glassformer.translator import Translator
+
+__all__ = ["OPTIONS", "PlotOptions", "run"]
+
+_LONGEST = 5_000  # positions, columns, words: more do not fit a picture
+Width = Annotated[int, Field(ge=1, le=10**9)]
+Part = Literal["encoder", "decoder", "cross"]
+
+
+class PlotOptions(Options, ABC):
+    """The options of a picture."""
+
+    out: Path | None = None
+    """The picture: .png or .svg. None: the picture's name, such as masks.png."""
+
+    @abstractmethod
+    def draw(self) -> Figure:
+        """The figure for these options; UsageError names the option that does not fit."""
+
+
+class MasksOptions(PlotOptions):
+    """The masks of the given sentences: the keys that each query may attend to."""
+
+    source: str | None = None
+    """A source sentence; the end symbol is added."""
+    target: str | None = None
+    """A target sentence; the start symbol is added."""
+    bundle: Path | None = None
+    """Cut the sentences by this translator's tokenizers; None: at white space."""
+    padding: int = Field(2, ge=0, le=500)
+    """Padding symbols after each sentence, as beside a longer one in a batch."""
+
+    def draw(self) -> Figure:
+        from glassformer.tools.inspection.plots.masks import PAD, plot_masks
+
+        tokenizers = _load(self.bundle).tokenizers if self.bundle else (None, None)
+        padding = [PAD] * self.padding
+        source: list[str] = []
+        target: list[str] = []
+        if self.source is not None:
+            source = [*_tokens("source", self.source, tokenizers[0]), "</s>", *padding]
+        if self.target is not None:
+            target = ["<s>", *_tokens("target", self.target, tokenizers[1]), *padding]
+        if not source and not target:
+            raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+        return plot_masks(source, target)
+
+
+class PositionsOptions(PlotOptions):
+    """Positional encoding, as lines or as a heatmap."""
+
+    view: Literal["lines", "heatmap"] = "lines"
+    """The picture to draw."""
+    d_model: int = Field(128, ge=2, le=_LONGEST, multiple_of=2)
+    """Width of the table; even."""
+    length: int = Field(100, ge=1, le=_LONGEST)
+    """Number of positions."""
+    columns: tuple[int, ...] = ()
+    """For lines: the columns, from 0; none: four that fit d_model."""
+    offset: int = Field(0, ge=0, le=1_000_000)
+    """Position of the first token."""
+    layout: Layout = "interleaved"
+    """Sines and cosines in turn (the paper), or all sines first (tensor2tensor)."""
+    frequencies: Frequencies = "paper"
+    """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
+
+    def draw(self) -> Figure:
+        from glassformer.model.positions import TableOptions
+        from glassformer.tools.inspection.plots.positions import (
+            plot_position_heatmap,
+            plot_position_lines,
+        )
+
+        size = (self.length, self.d_model)
+        table = TableOptions(layout=self.layout, frequencies=self.frequencies, offset=self.offset)
+        if self.view == "heatmap":
+            return plot_position_heatmap(*size, **table)
+        return plot_position_lines(*size, columns=self.columns or None, **table)
+
+
+class ScheduleOptions(PlotOptions):
+    """The paper's learning rate over the updates, for several widths and warm-ups."""
+
+    d_model: tuple[Width, ...] = Field((512, 512, 256), min_length=1)
+    """Width of each model."""
+    warmup: tuple[Width, ...] = (4_000, 8_000, 4_000)
+    """Updates of the rising rate; one number for each d_model."""
+    updates: int = Field(20_000, ge=2, le=10**9)
+    """The last update in the picture."""
+
+    @model_validator(mode="after")
+    def _in_pairs(self) -> ScheduleOptions:
+        if len(self.warmup) != len(self.d_model):
+            raise ValueError(
+                f"--warmup has {len(self.warmup)} values and --d-model {len(self.d_model)}:"
+                " give one for each"
+            )
+        return self
+
+    def draw(self) -> Figure:
+        from glassformer.tools.inspection.plots.schedule import plot_schedule
+
+        settings = list(zip(self.d_model, self.warmup, strict=True))
+        return plot_schedule(settings, updates=self.updates)
+
+
+class TrainingOptions(PlotOptions):
+    """A training's loss, learning rate and validation scores; of several, losses and scores.
+
+    Several runs, such as those of other seeds, get a table of their final scores too.
+    """
+
+    runs: tuple[Path, ...] = Field(min_length=1, title="RUN [RUN ...]")
+    """Directories of trainings, finished or not, or their metrics.jsonl."""
+
+    def draw(self) -> Figure:
+        from glassformer.tools.inspection.plots.training_curves import (
+            plot_losses,
+            plot_training,
+            read_metrics,
+            score_table,
+        )
+
+        if len(self.runs) == 1:
+            return plot_training(self.runs[0])
+        records = {str(run): read_metrics(run) for run in self.runs}
+        print(score_table(records))
+        return plot_losses(records)
+
+
+class SentenceOptions(PlotOptions, ABC):
+    """A translator and a sentence."""
+
+    bundle: Path = Field(title="BUNDLE")
+    """Directory of a trained translator."""
+    text: str = Field(title="TEXT")
+    """The source sentence."""
+
+    @model_validator(mode="after")
+    def _has_a_sentence(self) -> SentenceOptions:
+        if not self.text.strip():
+            raise ValueError("the source sentence is empty: there is no token to attend to")
+        return self
+
+
+class SearchedOptions(SentenceOptions, ABC):
+    """A translator and a sentence, and the options of the search."""
+
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search; 1: greedy."""
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
+    """The paper's alpha (section 6.1); None: the bundle's."""
+
+    def traced(self, translator: Translator) -> Trace:
+        """Build the trace; print the translation, and the parts that the trace leaves out."""
+        from glassformer.tools.inspection.trace.build import trace
+
+        seen = trace(translator, self.text, beam=self.beam, length_penalty=self.length_penalty)
+        print(f"translation: {seen.answer.text}")
+        for left_out in seen.bounds.left_out:
+            print(left_out)
+        return seen
+
+
+class AttentionOptions(SentenceOptions):
+    """The attention maps of one sentence: all layers and heads, or one."""
+
+    target: str | None = None
+    """The target sentence; None: the translator's own translation."""
+    part: Part = "cross"
+    """Self-attention of encoder or decoder, or cross-attention."""
+    layer: int | None = None
+    """Only this layer, counted from 1; None: all."""
+    head: int | Literal["mean"] | None = None
+    """Only this head, counted from 1, or the mean of the heads; None: all."""
+
+    def draw(self) -> Figure:
+        from glassformer.tools.inspection.attention_of import attention_of
+        from glassformer.tools.inspection.plots.attention import plot_attention
+
+        translator, target = _load(self.bundle), self.target
+        if target is None:
+            target = translator.translate([self.text])[0].text
+            print(f"translation: {target}")
+        attention = attention_of(translator, self.text, target, part=self.part)
+        head = _index(self.head) if isinstance(self.head, int) else self.head
+        return plot_attention(attention, layer=_index(self.layer), head=head)
+
+
+class AlignmentOptions(SearchedOptions):
+    """Word alignment: lines from each source word to its target words."""
+
+    layer: int | None = None
+    """Layer of the cross-attention, counted from 1; None: the best for alignment."""
+    head: int | None = None
+    """Head of that layer, counted from 1; None: the best for alignment."""
+
+    def draw(self) -> Figure:
+        from glassformer.alignment.align import Heads, align
+        from glassformer.tools.inspection.attention_of import check_index
+        from glassformer.tools.inspection.plots.alignment import plot_alignment
+
+        translator = _load(self.bundle)
+        seen = self.traced(translator)
+        heads, layer, head = None, _index(self.layer), _index(self.head)
+        if layer is not None or head is not None:
+            config = translator.model.config
+            check_index("layer", layer, config.num_decoder_layers)
+            check_index("head", head, config.num_heads)
+            every = Heads.of(None, config)
+            chosen = every.heads if head is None else (head,)
+            heads = Heads(every.layer if layer is None else layer, chosen, "output")
+        [links] = align(translator.bundle, [seen.source.text], [seen.target.text], heads=heads)
+        return plot_alignment(seen.source.text, seen.target.text, links)
+
+
+class Figure1Options(SearchedOptions):
+    """The paper's figure 1 for a translator, with a sentence's shapes and the parameters."""
+
+    def draw(self) -> Figure:
+        from glassformer.tools.inspection.plots.figure1 import plot_figure1
+
+        return plot_figure1(self.traced(_load(self.bundle)))
+
+
+OPTIONS: dict[str, type[PlotOptions]] = {
+    "masks": MasksOptions,
+    "positions": PositionsOptions,
+    "schedule": ScheduleOptions,
+    "training": TrainingOptions,
+    "attention": AttentionOptions,
+    "alignment": AlignmentOptions,
+    "figure1": Figure1Options,
+}
+
+
+def run(options: PlotOptions) -> int:
+    """Draw one picture and write it; the exit status is 0.
+
+    Raises:
+        UsageError: an option is out of range, or the file name ends in neither .png nor .svg.
+        InputError: matplotlib is missing, or a file or sentence cannot be used.
+    """
+    from glassformer.tools.inspection.plots.canvas import picture_suffix, save
+
+    [name] = [name for name, kind in OPTIONS.items() if isinstance(options, kind)]
+    out = options.out or Path(f"{name}.png")
+    picture_suffix(out)
+    check_output("--out", out)
+    save(options.draw(), out)
+    print(f"wrote {out}")
+    return 0
+
+
+def _load(bundle: Path) -> Translator:
+    from glassformer.translator import Translator
+
+    return Translator.load(bundle, device="cpu")
+
+
+def _tokens(option: str, text: str, tokenizer: Tokenizer | None) -> list[str]:
+    """The labels of the sentence's tokens; its words if there is no tokenizer."""
+    from glassformer.tools.inspection.trace.subwords import token_labels
+
+    tokens = token_labels(tokenizer, tokenizer.encode(text)) if tokenizer else text.split()
+    if not tokens:
+        raise UsageError(f"--{option} {text!r}: expected a sentence of at least one word")
+    return tokens
+
+
+def _index(number: int | None) -> int | None:
+    """The Python index of a layer or head that the command line counts from 1."""
+    return None if number is None else number - 1

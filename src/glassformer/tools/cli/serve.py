@@ -1,0 +1,177 @@
+"""``glassformer serve``: translators behind a page and LibreTranslate's network interface."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field, IPvAnyNetwork
+
+from glassformer.config import BEAM, MOST_BEAM
+from glassformer.data.lines import read_lines
+from glassformer.support.errors import InputError, UsageError, counted, missing_extra
+from glassformer.tools.cli.loading import LoadingOptions, wait_asleep
+
+if TYPE_CHECKING:
+    from glassformer.data.terms import Terms
+    from glassformer.tools.web.server import Settings
+
+__all__ = ["OPTIONS", "ServeOptions", "run"]
+
+_ORIGIN = re.compile(r"[a-z][a-z+.-]*://[^/?#\s]+")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class ServeOptions(LoadingOptions):
+    """Serve the translators in the BUNDLEs, one for each language pair.
+
+    The page is at /, the view inside the model at /look/. POST /translate, GET /languages and GET
+    /health are LibreTranslate's. After SIGTERM or Ctrl+C the server answers the open requests, then
+    ends.
+    """
+
+    groups: ClassVar[dict[str, str]] = {
+        "host": "address and access",
+        "max_chars": "limits",
+        "beam": "translation",
+    }
+
+    bundles: tuple[Path, ...] = Field(min_length=1, title="BUNDLE [BUNDLE ...]")
+    """Directories of trained translators."""
+    host: str = "127.0.0.1"
+    """Address to listen on; with 0.0.0.0 other machines reach it too: think of --api-key-file."""
+    port: int = Field(5000, ge=0, le=65535)
+    """Port to listen on; 0: any free port."""
+    allow_host: tuple[str, ...] = ()
+    """Further host names on 127.0.0.1, such as a proxy's; others get "Invalid host header"."""
+    allow_origin: tuple[str, ...] = ()
+    """Other sites whose pages may send requests, such as https://example.org; *: all."""
+    trust_proxy: tuple[IPvAnyNetwork, ...] = ()
+    """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12: the server takes a
+    client's address from their X-Forwarded-For."""
+    api_key_file: Path | None = None
+    """File with one key a line; the server refuses a request without one of them, and reads the
+    file anew after SIGHUP."""
+    metrics_key_file: Path | None = None
+    """The same for /metrics alone. None: the keys of --api-key-file."""
+    access_log: bool = False
+    """Print a line of JSON for each answer, without its texts and the client's address."""
+    max_chars: int = Field(20_000, ge=1, le=1_000_000)
+    """Greatest number of characters of a request; its subwords may be half as many."""
+    max_requests: int = Field(128, ge=1, le=10_000)
+    """Greatest number of requests at once; the server refuses more (503)."""
+    requests_per_minute: int = Field(0, ge=0, le=1_000_000)
+    """Requests of one key, or of one address without a key; the server refuses more (429). A
+    request counts once for each 1,000 characters. 0: any number."""
+    timeout: float = Field(60.0, gt=0, le=3600)
+    """Seconds until the server gives up a request (503)."""
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search; 1: greedy."""
+    glossary: tuple[Path, ...] = ()
+    """A file of terms for each BUNDLE, in their order; its translations hold them. A line has the
+    source term, a tab and the target term; further forms, of which one will do, after tabs."""
+    through: str | None = None
+    """Third language of pairs without a BUNDLE, such as en: into it, then out of it. None: no such
+    pairs."""
+    threads: int = Field(0, ge=0, le=1024)
+    """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
+
+
+OPTIONS = ServeOptions
+
+
+def run(options: ServeOptions) -> int:
+    """Listen, load, print the address, and serve until a signal comes.
+
+    Raises:
+        UsageError: an option is out of its range, or two bundles have one language pair.
+        InputError: a bundle or the key file cannot be read, the port is in use, or fastapi is
+            absent.
+    """
+    wait_asleep()
+    try:
+        from glassformer.tools.web.server import create_app, listen, serve
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "fastapi", "serve") from error
+    settings = _settings(options)
+    listener = listen(options.host, options.port)  # before loading: the port may be in use
+    with listener:
+        translators = options.load_to_serve(options.bundles)
+        app = create_app(translators, settings)
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
+        serve(app, listener, settings, reread=lambda: _reread_keys(options, settings))
+    return 0
+
+
+def _settings(options: ServeOptions) -> Settings:
+    from glassformer.tools.web.security import RequestLimits
+    from glassformer.tools.web.server import Settings
+
+    if options.allow_host and options.host not in _LOOPBACK:
+        raise UsageError(
+            f"--allow-host belongs to a server on 127.0.0.1; on {options.host} any name will do"
+        )
+    for name in options.allow_host:
+        if "*" in name.removeprefix("*."):
+            raise UsageError(
+                f"--allow-host {name!r}: expected a name such as translate.example.org, or"
+                " *.example.org for all names under it"
+            )
+    for origin in options.allow_origin:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise UsageError(f"--allow-origin {origin!r}: expected https://example.org, or *")
+    return Settings(
+        beam=options.beam,
+        glossaries=_glossaries(options),
+        limits=RequestLimits(
+            max_chars=options.max_chars,
+            max_requests=options.max_requests,
+            timeout=options.timeout,
+            per_minute=options.requests_per_minute,
+        ),
+        origins=options.allow_origin,
+        proxies=list(map(str, options.trust_proxy)),
+        access_log=options.access_log,
+        warm_up=True,
+        through=options.through,
+        keys=_keys(options.api_key_file, "--api-key-file"),
+        metrics_keys=_keys(options.metrics_key_file, "--metrics-key-file"),
+        hosts=options.allow_host if options.host in _LOOPBACK else None,
+    )
+
+
+def _glossaries(options: ServeOptions) -> list[Terms]:
+    """The terms of each bundle, in their order."""
+    from glassformer.data.terms import read_terms
+
+    files, bundles = options.glossary, options.bundles
+    if files and len(files) != len(bundles):
+        raise UsageError(
+            f"--glossary: {counted(len(files), 'file')} for {counted(len(bundles), 'bundle')}:"
+            " give one for each, in their order"
+        )
+    return [read_terms(file) for file in files]
+
+
+def _keys(path: Path | None, option: str) -> list[str]:
+    if path is None:
+        return []
+    keys = [line.strip() for line in read_lines(path) if line.strip()]
+    if not keys:
+        raise InputError(f"{option} {path}: holds no key; write one a line")
+    return keys
+
+
+def _reread_keys(options: ServeOptions, settings: Settings) -> None:
+    """Replace the keys of a running server by those in their files, if these can be read."""
+    try:
+        keys = _keys(options.api_key_file, "--api-key-file")
+        metrics_keys = _keys(options.metrics_key_file, "--metrics-key-file")
+    except (InputError, OSError) as error:
+        print(f"error: {error}; the earlier keys stay", file=sys.stderr, flush=True)
+    else:
+        settings.keys[:], settings.metrics_keys[:] = keys, metrics_keys

@@ -1,0 +1,319 @@
+"""``glassformer translate``: standard input to standard output, one line for one line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+
+from pydantic import Field, model_validator
+
+from glassformer.config import (
+    BEAM,
+    MOST_BEAM,
+    MOST_LENGTH_PENALTY,
+    MOST_MIN_LENGTH,
+    MOST_NO_REPEAT_NGRAM,
+    MOST_REPETITION_PENALTY,
+    Markup,
+)
+from glassformer.data.lines import MAX_LINE_BYTES, decoded
+from glassformer.data.words import pharaoh
+from glassformer.support.errors import InputError, UsageError, counted
+from glassformer.support.progress import shown_progress, working
+from glassformer.tools.cli.loading import LoadingOptions
+
+if TYPE_CHECKING:
+    from glassformer.data.terms import Terms
+    from glassformer.decoding.engine import SearchSettings
+    from glassformer.tools.documents.protection import TextTranslator
+    from glassformer.translator import Sampling, Translation
+
+__all__ = ["OPTIONS", "TranslateOptions", "run"]
+
+# Bytes of a block of input. The lines of a block, about a thousand in a long file, are sorted by
+# length and translated together.
+_AT_ONCE = 1 << 16
+
+
+class TranslateOptions(LoadingOptions):
+    """Translate standard input with the translator in BUNDLE, one line for one line."""
+
+    groups: ClassVar[dict[str, str]] = {
+        "beam": "search",
+        "sample": "sampling",
+        "format": "text and markup",
+        "alignment": "output",
+        "plain": "parts",
+        "source_language": "languages, engine and machine",
+    }
+    usage_end: ClassVar[str] = "[OPTIONS] < TEXT > TRANSLATION"
+
+    bundle: Path = Field(title="BUNDLE")
+    """The directory of a trained translator."""
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search; 1: greedy."""
+    n_best: int = Field(1, ge=1)
+    """Print up to N translations of a line, each as: line ||| text ||| score. Lines count from 0.
+    Blank and repeated translations are left out."""
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
+    """The paper's alpha (section 6.1): 0 for no penalty, more for longer text. None: the alpha of
+    the bundle."""
+    repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
+    """Above 1: subwords that the translation already holds become less probable. 1: no change."""
+    no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
+    """No N subwords stand twice in a translation in the same order. 0: they may."""
+    min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
+    """Least number of subwords of a translation."""
+    prefix: str = ""
+    """Text that each translation begins with."""
+    glossary: Path | None = None
+    """File of terms that translations must hold. A line holds a source term, a tab and a target
+    term; further forms follow after tabs, and any form will do."""
+    sample: bool = False
+    """Draw translations instead of searching for the best."""
+    temperature: float = Field(1.0, gt=0)
+    """With --sample. Below 1: nearer to the best translation; above 1: more varied."""
+    top_k: int = Field(0, ge=0)
+    """With --sample: draw from the N most probable tokens. 0: from all."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """With --sample: draw from the most probable tokens whose probabilities sum to this."""
+    seed: int = 1
+    """With --sample: the same seed draws the same translation of the same text and line."""
+    format: Literal["text", Markup] = "text"
+    """Format of the input. Every format but text reads the whole input as one file and keeps its
+    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (both: extra
+    documents)."""
+    protect: bool = True
+    """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
+    split: bool = True
+    """Translate each sentence of a line by itself, if the bundle has learnt from single sentences.
+    A line of several sentences has one translation, also with --n-best."""
+    alignment: bool = False
+    """Print the links between source and target words too, as 'text ||| 0-0 1-2'. Words count from
+    0 and are separated by spaces. With --json: spans of characters."""
+    as_json: bool = Field(False, alias="json")
+    """Print a JSON object for each line: text, score, alternatives."""
+    plain: bool = False
+    """Run only the readable forms of the code: the same translations, slower."""
+    parts: Path | None = None
+    """Folder of 'glassformer learn' whose parts translate, as with --plain. Their code runs: give
+    your own folder."""
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> TranslateOptions:
+        if not self.sample and self.n_best > self.beam:
+            raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
+        if self.no_repeat_ngram and self.prefix:
+            raise ValueError(
+                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what --prefix demands:"
+                " leave one of them out"
+            )
+        if self.format != "text":
+            for field in ("alignment", "as_json", "n_best", "prefix", "sample"):
+                if getattr(self, field) != type(self).model_fields[field].default:
+                    flag = field.removeprefix("as_").replace("_", "-")
+                    raise ValueError(
+                        f"--{flag}: not with --format {self.format}, whose output is one file:"
+                        " leave one of them out"
+                    )
+        return self
+
+
+OPTIONS = TranslateOptions
+
+
+def run(options: TranslateOptions) -> int:
+    """Translate until the input ends, in bounded memory; each line as soon as it comes.
+
+    Raises:
+        UsageError: an option is out of its range.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or a line is not UTF-8;
+            earlier lines are translated.
+    """
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: give the text, as in '… < text'")
+    from glassformer.data.terms import read_terms
+    from glassformer.parts import FAST, PLAIN
+    from glassformer.tools.cli.own_translator import with_parts
+    from glassformer.tools.documents.protection import ProtectingTranslator
+
+    glossary = None if options.glossary is None else read_terms(options.glossary)
+    options.set_threads()
+    stock = PLAIN if options.plain else FAST
+    shown = nullcontext() if sys.stdout.isatty() else shown_progress()
+    with with_parts(options.bundle, options.parts, stock) as parts, shown:
+        translator = options.load(options.bundle, parts)
+        protecting = ProtectingTranslator(translator) if options.protect else translator
+        if options.format != "text":
+            _, language = translator.bundle.languages or (None, None)
+            _translate_file(protecting, options, glossary, language=language)
+        else:
+            threads = translator.engine.threads if translator.engine else 1
+            _translate_input(protecting, options, glossary, threads=threads)
+    return 0
+
+
+def _translate_file(
+    translator: TextTranslator,
+    options: TranslateOptions,
+    glossary: Terms | None,
+    *,
+    language: str | None,
+) -> None:
+    """The whole input as one file; InputError if it is not of its format."""
+    from glassformer.tools.documents.files.formats import translated_file
+
+    data = sys.stdin.buffer.read()
+    try:
+        written = translated_file(
+            translator,
+            data,
+            options.format,
+            language=language,
+            glossary=glossary,
+            split=options.split,
+            **_search(options),
+        )
+    except InputError as error:
+        raise InputError(f"standard input: {error}") from error
+    sys.stdout.buffer.write(written)
+    sys.stdout.flush()
+
+
+def _translate_input(
+    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, *, threads: int
+) -> None:
+    """Write the translation of each line of standard input to standard output, in order."""
+    from glassformer.support.threads import in_order
+
+    descriptor = sys.stdin.fileno()
+    lacking: list[int] = []  # the numbers of the lines whose translations lack a term
+
+    def rows(window: _Window) -> str:
+        search = _search(options)
+        if options.sample:
+            search["sampling"] = _sampling(options, window.first)
+        translations = translator.translate(
+            window.texts,
+            prefixes=[options.prefix] * len(window.texts) if options.prefix else None,
+            glossary=glossary,
+            alignment=options.alignment,
+            split=options.split,
+            **search,
+        )
+        numbered = [*enumerate(zip(translations, window.texts, strict=True), start=window.first)]
+        if glossary:
+            lacking.extend(n for n, (found, text) in numbered if glossary.missing(text, found.text))
+        return "".join(_rows(found, number, text, options) for number, (found, text) in numbered)
+
+    windows = _windows(descriptor)
+    if options.sample:  # a drawn line goes by itself: the lines beside it must not change it
+        windows = (
+            _Window(number, [text])
+            for window in windows
+            for number, text in enumerate(window.texts, start=window.first)
+        )
+    waits = partial(_input_waits, descriptor)
+    for written in in_order(rows, windows, threads=threads, waits=waits):
+        # As bytes: UTF-8 with LF, also if the terminal or the system prefers others.
+        sys.stdout.buffer.write(written.encode())
+        sys.stdout.flush()
+    if lacking:
+        print(
+            f"glassformer: a term of the glossary has no place in {counted(len(lacking), 'line')},"
+            f" the first is line {min(lacking) + 1}: no word of the translation belongs to it",
+            file=sys.stderr,
+        )
+
+
+def _search(options: TranslateOptions) -> SearchSettings:
+    """The options that are settings of the search; without a length penalty, the bundle's holds."""
+    from glassformer.decoding import engine
+
+    names = engine.SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
+    given = {name: getattr(options, name) for name in names}
+    return cast("SearchSettings", {name: x for name, x in given.items() if x is not None})
+
+
+def _sampling(options: TranslateOptions, number: int) -> Sampling:
+    """The sampling of line ``number``, from 0: each line has its own seed."""
+    from glassformer.translator import Sampling
+
+    mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
+    seed = int.from_bytes(mixed.digest())
+    return Sampling(options.temperature, options.top_k, options.top_p, seed)
+
+
+class _Window(NamedTuple):
+    """Lines that are translated together, and the number of the first one, from 0."""
+
+    first: int
+    texts: list[str]
+
+
+def _windows(descriptor: int) -> Iterator[_Window]:
+    """The lines that end in each block of the input, as text; a last one may lack its line feed.
+
+    A block inside a long line gives an empty window. InputError after the lines before a fault.
+    """
+    number, rest = 0, b""
+    about = os.fstat(descriptor)
+    size = about.st_size if stat.S_ISREG(about.st_mode) else None
+    with working("translating", size) as advance:
+        while block := os.read(descriptor, _AT_ONCE):
+            whole, feed, rest = (rest + block).rpartition(b"\n")
+            for texts in decoded(whole, "standard input", number) if feed else [[]]:
+                yield _Window(number, texts)
+                number += len(texts)
+            if len(rest) > MAX_LINE_BYTES:
+                raise InputError(
+                    f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
+                    " end each text with a line feed"
+                )
+            advance(len(block))
+    for texts in decoded(rest, "standard input", number) if rest else []:
+        yield _Window(number, texts)
+
+
+def _input_waits(descriptor: int) -> bool:
+    """Whether a read would wait for input; True also if the system cannot tell."""
+    try:
+        return not select.select([descriptor], [], [], 0)[0]
+    except (OSError, ValueError):  # Windows can only tell of sockets
+        return True
+
+
+def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
+    """One line of output; a line feed inside a translation would be a second one."""
+    hypotheses = [translation, *translation.alternatives]
+    if options.as_json:
+        best, *others = (_object(hypothesis, options) for hypothesis in hypotheses)
+        return json.dumps({**best, "alternatives": others}, ensure_ascii=False) + "\n"
+    rows = []
+    for hypothesis in hypotheses:
+        fields = [hypothesis.text.replace("\n", " ")]
+        if options.alignment:
+            fields.append(pharaoh(source, hypothesis.text, hypothesis.alignment or ()))
+        if options.n_best > 1:
+            fields = [str(number), *fields, f"{hypothesis.score:.4f}"]
+        rows.append(" ||| ".join(fields) + "\n")
+    return "".join(rows)
+
+
+def _object(translation: Translation, options: TranslateOptions) -> dict[str, Any]:
+    text = translation.text.replace("\n", " ")
+    fields: dict[str, Any] = {"text": text, "score": translation.score}
+    if options.alignment:
+        links = translation.alignment
+        fields["alignment"] = None if links is None else [asdict(link) for link in links]
+    return fields

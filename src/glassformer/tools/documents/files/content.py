@@ -1,0 +1,52 @@
+"""The texts of a file, and how to put their translations in their place."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from glassformer.data.words import Span
+from glassformer.support.errors import InputError
+
+__all__ = ["FileContent", "decoded", "replaced"]
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """The texts of a file, in their order; ``write`` gives the file with other ones in their place.
+
+    With ``html`` each text is a fragment of HTML, whose markup stays.
+    """
+
+    texts: list[str]
+    write: Callable[[list[str]], bytes]
+    html: bool = False
+
+
+def decoded(data: bytes) -> tuple[str, bytes]:
+    """UTF-8 as text, and the byte order mark in front of it, if any.
+
+    Raises InputError for other bytes.
+
+    >>> decoded(b"\\xef\\xbb\\xbfHi")
+    ('Hi', b'\\xef\\xbb\\xbf')
+    """
+    mark = b"\xef\xbb\xbf"
+    mark = mark if data.startswith(mark) else b""
+    try:
+        return data[len(mark) :].decode(), mark
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8 (byte offset {error.start + len(mark)}): save it as UTF-8"
+        ) from None
+
+
+def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
+    """The text with a new part in the place of each span; the spans are in order.
+
+    >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
+    'The dog sits.'
+    """
+    parts, place = [], 0
+    for (start, end), new in changes:
+        parts += [text[place:start], new]
+        place = end
+    return "".join([*parts, text[place:]])

@@ -1,0 +1,162 @@
+"""Messages of programs: gettext's .po and .pot files.
+
+A message without a translation gets one, and the flag fuzzy; every other byte stays. The libraries
+that we know, Babel and polib, write the file anew, and lose parts of it.
+"""
+
+import re
+from collections.abc import Iterator
+from gettext import c2py
+from typing import NamedTuple
+
+from glassformer.data.words import Span
+from glassformer.support.errors import InputError
+from glassformer.tools.documents.files.content import FileContent, decoded, replaced
+
+__all__ = ["read_gettext"]
+
+_CHARACTERS = r'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+'
+_STRING = re.compile(f'"({_CHARACTERS})"')
+_STRINGS = rf'(?:\s*+"{_CHARACTERS}")++'
+_FORM = rf"msgstr(?:\[[0-9]\])?{_STRINGS}"
+_MESSAGE = re.compile(
+    rf"^[^\S\n]*+(?:msgctxt{_STRINGS}\s*+)?msgid(?P<id>{_STRINGS})\s*+"
+    rf"(?:msgid_plural(?P<plural>{_STRINGS})\s*+)?(?P<forms>{_FORM}(?:\s*+{_FORM})*+)",
+    re.MULTILINE,
+)
+_BETWEEN = re.compile(r"(?:[^\S\n]*+(?:#[^\n]*+)?+(?:\n|\Z))*+")  # comments and blank lines
+_COMMENT = re.compile(r"^[^\S\n]*+#(?P<kind>[~,|])[^\n]*+", re.MULTILINE)
+_PLURALS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;\s*plural\s*=([^;\n]+)")
+_ESCAPE = re.compile(r"\\(?:[0-7]{3}|.)")
+_ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | {
+    ord(letter): f"\\{name}" for letter, name in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
+}
+_LETTERS = {escape: chr(code) for code, escape in _ESCAPES.items()}
+
+
+class _Message(NamedTuple):
+    """A message: its text, or its singular and plural; all forms of its translation, as one text.
+
+    `span` is that of the forms. `flag` is fuzzy as it has to be written at `place`.
+    """
+
+    texts: list[str]
+    translation: str
+    span: Span
+    place: int
+    flag: str
+
+
+def read_gettext(data: bytes) -> FileContent:
+    """The messages without a translation; their translations are marked as fuzzy.
+
+    Fuzzy is gettext's word for a translation to be checked: programs do not show it.
+
+    >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
+    >>> content.texts
+    ['Open']
+    >>> print(content.write(["Öffnen"]).decode())
+    #: a.c:1
+    #, fuzzy
+    msgid "Open"
+    msgstr "Öffnen"
+    <BLANKLINE>
+    """
+    text, mark = decoded(data)
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    messages = list(_messages(text, line_end))
+    header = next((m.translation for m in messages if not any(m.texts)), "")
+    count, singular = _plural_forms(header)
+    untranslated = [m for m in messages if any(m.texts) and not m.translation]
+
+    def write(translations: list[str]) -> bytes:
+        rest = iter(translations)
+        changes: list[tuple[Span, str]] = []
+        for message in untranslated:
+            forms = {"msgstr": next(rest)}
+            if len(message.texts) > 1:
+                one, many = forms["msgstr"], next(rest)
+                forms = {f"msgstr[{n}]": one if n == singular else many for n in range(count)}
+            lines = [line for keyword, form in forms.items() for line in _lines(keyword, form)]
+            changes.append(((message.place, message.place), message.flag))
+            changes.append((message.span, line_end.join(lines)))
+        return mark + replaced(text, changes).encode()
+
+    return FileContent([one for message in untranslated for one in message.texts], write)
+
+
+def _messages(text: str, line_end: str) -> Iterator[_Message]:
+    """All messages but the obsolete ones. Raises InputError if the file has another part."""
+    end = 0
+    for match in _MESSAGE.finditer(text):
+        before, end = (end, match.start()), match.end()
+        _check_between(text, *before)
+        texts = [_text(match[name]) for name in ("id", "plural") if match[name]]
+        flag = _fuzzy(text, *before, line_end)
+        yield _Message(texts, _text(match["forms"]), match.span("forms"), *flag)
+    _check_between(text, end, len(text))
+    if not end:
+        raise InputError("not a gettext file: it has no msgid with a msgstr")
+
+
+def _check_between(text: str, start: int, end: int) -> None:
+    match = _BETWEEN.match(text, start, end)
+    if match and match.end() < end:
+        line = text.count("\n", 0, match.end()) + 1
+        raise InputError(
+            f"not a gettext file: line {line:,}: expected a comment, or msgid and msgstr with texts"
+            " in double quotes"
+        )
+
+
+def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
+    """The place and text of the flag for the message after these comments.
+
+    It goes to the message's other flags, or on a line before its previous text and the message.
+    """
+    new = place, flag = end, f"#, fuzzy{line_end}"
+    for comment in _COMMENT.finditer(text, start, end):
+        if comment["kind"] == "~":  # an obsolete message: the flags before are its own
+            place, flag = new
+        elif comment["kind"] == ",":
+            place, flag = comment.end("kind"), "" if "fuzzy" in comment[0] else " fuzzy,"
+        elif place == end:
+            place = comment.start()
+    return place, flag
+
+
+def _plural_forms(header: str) -> tuple[int, int]:
+    """The number of plural forms, and the form of one thing; as in English without a formula.
+
+    Raises InputError if the file cannot take translations: for its charset, or its plural forms.
+    """
+    charset = re.search(r"charset=([^\s;]+)", header)
+    if charset and charset[1].lower() not in ("utf-8", "utf8", "charset"):  # CHARSET: a template
+        raise InputError(
+            f"charset={charset[1][:40]}: expected UTF-8: convert it with msgconv --to-code=UTF-8"
+        )
+    plurals = _PLURALS.search(header)
+    if not plurals:
+        return 2, 0
+    try:
+        count, singular = int(plurals[1]), c2py(plurals[2].strip())(1)
+    except (ValueError, ArithmeticError):
+        count, singular = 0, 0
+    if not 0 <= singular < count < 10:
+        raise InputError(
+            f"Plural-Forms: {plurals[0][:60]}: expected at most 9 forms, and a formula such as"
+            " n != 1 for their numbers"
+        )
+    return count, singular
+
+
+def _text(strings: str) -> str:
+    """The text of one or several strings."""
+    quoted = "".join(_STRING.findall(strings))
+    return _ESCAPE.sub(lambda escape: _LETTERS.get(escape[0], escape[0]), quoted)
+
+
+def _lines(keyword: str, text: str) -> list[str]:
+    """The text after its keyword, with a string for each of its lines."""
+    strings = [f'"{line.translate(_ESCAPES)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
+    return [f"{keyword} {strings[0]}"] if len(strings) == 1 else [f'{keyword} ""', *strings]

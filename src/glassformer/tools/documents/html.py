@@ -1,0 +1,275 @@
+"""HTML through a translator: the tree stays, the text between its tags is translated.
+
+Block elements bound the units of translation. Inline elements stay at their words by the alignment.
+Tags are cut as in the HTML standard's tokenizer, where an unfinished tag or comment ends with the
+document: linear time. Python's ``html.parser`` takes quadratic time on such text, and loses bytes.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape, unescape
+from typing import Literal, Unpack
+
+from glassformer.data.words import Span, has_letters
+from glassformer.text_engine import Translation
+from glassformer.tools.documents.bare_text import VOID, BareText, Mark
+from glassformer.tools.documents.files.content import replaced
+from glassformer.tools.documents.protection import TextTranslator
+from glassformer.tools.documents.restoring import restored
+from glassformer.translator import TranslateSettings
+
+__all__ = ["Page", "translated_html"]
+
+_INLINE = frozenset(
+    {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font"}
+    | {"i", "img", "input", "ins", "label", "mark", "nobr", "output", "q", "ruby", "rb", "rp", "rt"}
+    | {"s", "small", "span", "strike", "strong", "time", "tt", "u", "wbr"}
+    | {"c", "lang", "v"}  # of subtitles in WebVTT
+)
+# Their content stays as it is; the inline ones are a point of their sentence.
+_OPAQUE_INLINE = frozenset(["code", "kbd", "math", "samp", "sub", "sup", "svg", "var"])
+_OPAQUE = _OPAQUE_INLINE | {
+    *("canvas", "iframe", "noscript", "object", "pre", "script", "style", "template", "textarea")
+}
+_RAW = {
+    name: re.compile(rf"</{name}(?=[\s/>]|\Z)", re.IGNORECASE)
+    for name in ("iframe", "noframes", "script", "style", "textarea", "title")
+}
+_TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
+_DESCRIPTION = re.compile("(?:og:|twitter:)?(?:description|title)")  # name or property of a meta
+_BUTTONS = frozenset({"button", "reset", "submit"})
+_LANGUAGE = re.compile(r"(<html(?:\s[^<>]*?)?\slang\s*=\s*[\"']?)[\w-]+", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
+    r"|<(?:[!?]|/(?![A-Za-z]))[^>]*(?:>|\Z)"  # a declaration, or a faulty comment
+    r"|<[0-9][0-9:.]*>"  # a time in a subtitle
+    r"|<(?P<slash>/?)(?P<name>[A-Za-z][^\s/>]*+)"
+    r"(?:[^>=]++|=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))?+)*+(?:>|\Z)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(
+    r"(?P<name>[^\s/>=]++)(?:\s*+=\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?"
+)
+_WHITE = " \t\r\n\f"
+_Role = Literal["text", "open", "close", "other"]
+_COMMENT = Mark(0, 0, name="!")
+_SPACES = re.compile(f"[{_WHITE}]+")
+
+
+def translated_html(
+    translator: TextTranslator,
+    documents: Sequence[str],
+    *,
+    language: str | None = None,
+    **options: Unpack[TranslateSettings],
+) -> list[str]:
+    """HTML documents or fragments, translated; ``options`` are the translator's.
+
+    Scripts, styles, code, ``pre``, ``textarea``, comments, and elements with ``translate="no"`` or
+    the class ``notranslate`` stay. The attributes that people read are translated, and ``lang`` of
+    the document becomes ``language``.
+
+    >>> class Shouting:
+    ...     def translate(self, texts, **options):
+    ...         return [Translation(text.upper(), -1.0) for text in texts]
+    >>> translated_html(Shouting(), ['<p title="old">one &amp; <i>two</i><pre>three</pre>'])
+    ['<p title="OLD">ONE &amp; <i>TWO</i><pre>three</pre>']
+    """
+    pages = [Page.of(document) for document in documents]
+    texts = [text for page in pages for text in page.texts]
+    # Inline markup needs an alignment.
+    options["alignment"] = any(unit.marks for page in pages for _, unit in page.units)
+    rest = iter(translator.translate(texts, **options) if texts else [])
+    return [page.written([next(rest) for _ in page.texts], language) for page in pages]
+
+
+@dataclass(frozen=True)
+class _Token:
+    """Text, a tag, or other markup, as a span of the document."""
+
+    start: int
+    end: int
+    role: _Role
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document, its attributes to translate (the spans of their values), and its units.
+
+    A unit is text that is translated together; each piece of its inline markup is a mark.
+    """
+
+    text: str
+    attributes: tuple[Span, ...]
+    units: tuple[tuple[Span, BareText], ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Page":
+        """Find the texts of a document that are translated."""
+        reader = _Reader(text)
+        reader.read()
+        return cls(text, tuple(reader.attributes), tuple(reader.units))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to translate: attributes, then units without their markup."""
+        values = [unescape(self.text[slice(*span)]) for span in self.attributes]
+        return [*values, *(unit.bare for _, unit in self.units)]
+
+    def written(self, translations: Sequence[Translation], language: str | None = None) -> str:
+        """The document with the translations of its ``texts``, in their order, in ``language``."""
+        if count := len(self.attributes):  # first, because units hold some of them
+            quotes = ["" if self.text[start - 1] in "\"'" else '"' for start, _ in self.attributes]
+            values = [
+                f"{quote}{escape(translation.text)}{quote}"
+                for quote, translation in zip(quotes, translations[:count], strict=True)
+            ]
+            page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
+            return replace(page, attributes=()).written(translations[count:], language)
+        units = [
+            (span, restored(unit, translation, write=_escaped).text)
+            for (span, unit), translation in zip(self.units, translations, strict=True)
+        ]
+        text = replaced(self.text, units)
+        return _LANGUAGE.sub(rf"\g<1>{language}", text, count=1) if language else text
+
+
+class _Reader:
+    """Reads a document's tokens into units and attributes."""
+
+    def __init__(self, text: str) -> None:
+        self.units: list[tuple[Span, BareText]] = []
+        self.attributes: list[Span] = []
+        self._text = text
+        self._pieces: list[tuple[Span, Mark | None]] = []  # of the open unit
+
+    def read(self) -> None:
+        tokens = list(_tokens(self._text))
+        number = 0
+        while number < len(tokens):
+            token = tokens[number]
+            span = token.start, token.end
+            if token.role == "open" and self._stays(token):
+                number = _end_of_element(tokens, number)
+                inline = token.name in _INLINE | _OPAQUE_INLINE
+                self._add((token.start, tokens[number].end), Mark(0, 0) if inline else None)
+            elif token.role == "text":
+                self._pieces.append((span, None))
+            elif token.role == "other":
+                self._pieces.append((span, _COMMENT))
+            else:
+                role = "point" if token.name in VOID else token.role
+                if token.role == "open":
+                    self._read_attributes(token)
+                self._add(span, Mark(0, 0, role, token.name) if token.name in _INLINE else None)
+            number += 1
+        self._end_unit()
+
+    def _add(self, span: Span, mark: Mark | None) -> None:
+        """A mark of the open unit, or a block's tag, which ends the unit."""
+        if mark is None:
+            self._end_unit()
+        else:
+            self._pieces.append((span, mark))
+
+    def _end_unit(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        while pieces and self._is_edge(*pieces[-1]):
+            pieces.pop()
+        first = next((n for n, piece in enumerate(pieces) if not self._is_edge(*piece)), 0)
+        del pieces[:first]
+        if not any(has_letters(unescape(self._text[slice(*s)])) for s, mark in pieces if not mark):
+            return
+        (start, end), mark = pieces[0]
+        if mark is None:
+            raw = self._text[start:end]
+            pieces[0] = (end - len(raw.lstrip(_WHITE)), end), None
+        (start, end), mark = pieces[-1]
+        if mark is None:
+            raw = self._text[start:end]
+            pieces[-1] = (start, start + len(raw.rstrip(_WHITE))), None
+        span = pieces[0][0][0], pieces[-1][0][1]
+        self.units.append((span, self._bare_text(pieces)))
+
+    def _bare_text(self, pieces: Sequence[tuple[Span, Mark | None]]) -> BareText:
+        parts, marks, length = [], [], 0
+        for span, mark in pieces:
+            part = self._text[slice(*span)]
+            if mark is None:
+                part = _SPACES.sub(" ", unescape(part))
+            else:
+                marks.append(replace(mark, start=length, end=length + len(part)))
+            parts.append(part)
+            length += len(part)
+        return BareText("".join(parts), tuple(marks))
+
+    def _is_edge(self, span: Span, mark: Mark | None) -> bool:
+        """Whether a first or last piece of a unit stays outside: white space or a comment."""
+        return mark == _COMMENT or not self._text[slice(*span)].strip(_WHITE)
+
+    def _stays(self, token: _Token) -> bool:
+        """Whether an element's content is not translated."""
+        if token.name in VOID:
+            return False
+        attributes = dict(self._attributes_of(token))
+        no = attributes.get("translate", (0, 0)), attributes.get("class", (0, 0))
+        translate, classes = (unescape(self._text[slice(*span)]).lower() for span in no)
+        return token.name in _OPAQUE or translate == "no" or "notranslate" in classes.split()
+
+    def _read_attributes(self, token: _Token) -> None:
+        spans = dict(self._attributes_of(token))
+        values = {name: unescape(self._text[slice(*span)]) for name, span in spans.items()}
+        wanted = _TRANSLATED_ATTRIBUTES
+        if _DESCRIPTION.fullmatch(values.get("name") or values.get("property", "")):
+            wanted |= {"content"} if token.name == "meta" else set()
+        if token.name == "input" and values.get("type", "").lower() in _BUTTONS:
+            wanted |= {"value"}
+        read = (name for name in spans if name in wanted and has_letters(values[name]))
+        self.attributes += [spans[name] for name in read]
+
+    def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
+        """Each attribute's name and the span of its value, without quotes."""
+        start = token.start + 1 + len(token.name)
+        for match in _ATTRIBUTE.finditer(self._text, start, token.end):
+            if match["value"] is not None:
+                first, last = match.span("value")
+                quotes = match["value"][0] in "\"'"
+                yield match["name"].lower(), (first + quotes, last - quotes)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """The document in tokens, in their order, without gaps."""
+    place = 0
+    while match := _MARKUP.search(text, place):
+        if place < match.start():
+            yield _Token(place, match.start(), "text")
+        place = match.end()
+        name = (match["name"] or "").lower().partition(".")[0]  # WebVTT: <c.yellow>
+        role: _Role = "other" if not name else "close" if match["slash"] else "open"
+        yield _Token(match.start(), place, role, name)
+        if role == "open" and name in _RAW:
+            end = _RAW[name].search(text, place)
+            stop = end.start() if end else len(text)
+            if place < stop:
+                yield _Token(place, stop, "text")
+            place = stop
+    if place < len(text):
+        yield _Token(place, len(text), "text")
+
+
+def _end_of_element(tokens: Sequence[_Token], first: int) -> int:
+    """The number of the token that closes the element; the last one's if none does."""
+    depth = 0
+    for number in range(first, len(tokens)):
+        token = tokens[number]
+        if token.name == tokens[first].name:
+            depth += {"open": 1, "close": -1}[token.role]
+            if depth == 0:
+                return number
+    return len(tokens) - 1
+
+
+def _escaped(text: str) -> str:
+    return escape(text, quote=False).replace("\u00a0", "&nbsp;")

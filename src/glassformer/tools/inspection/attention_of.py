@@ -1,0 +1,87 @@
+"""The attention of one sentence, by a translator: weights with labels."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.bundle import TranslatorParts
+from glassformer.support.errors import InputError, UsageError, check_choice
+from glassformer.tools.inspection.capture import capture, twin
+from glassformer.tools.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
+from glassformer.tools.inspection.trace.subwords import ended_ids, token_labels
+
+__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_of", "check_index"]
+
+PART_NAMES: dict[AttentionPart, str] = {
+    "encoder": "Encoder's self-attention",
+    "decoder": "Decoder's self-attention",
+    "cross": "Decoder's cross-attention",
+}
+AXES_LABELS: dict[AttentionPart, tuple[str, str]] = {
+    "encoder": ("query (source)", "key (source)"),
+    "decoder": ("query (target)", "key (target)"),
+    "cross": ("query (target)", "key (source)"),
+}
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The weights of one part of a model for one sentence, and the labels of its tokens.
+
+    The queries of ``cross`` get the token that they predict, as in alignments. The queries of
+    ``decoder`` get the token that they read, as its keys do.
+    """
+
+    part: AttentionPart
+    weights: Float[Tensor, "layers heads q_len k_len"]
+    query_labels: list[str]
+    key_labels: list[str]
+
+    @property
+    def axes_labels(self) -> tuple[str, str]:
+        rows, columns = AXES_LABELS[self.part]
+        return f"{rows}: the token it predicts" if self.part == "cross" else rows, columns
+
+
+def attention_of(
+    parts: TranslatorParts, source_text: str, target_text: str, *, part: AttentionPart = "cross"
+) -> Attention:
+    """Run the model once on this pair and keep the weights of one part."""
+    check_choice("part", part, ATTENTION_PATHS)
+    if not source_text.strip():
+        raise InputError("the source sentence is empty: there is no token to attend to")
+    config = parts.model.config
+    source = ended_ids(
+        parts.source_tokenizer, source_text, config.max_length_of_source, name="the source"
+    )
+    written = ended_ids(parts.target_tokenizer, target_text, config.max_length, name="the target")
+    read = [config.bos_id, *written[:-1]]
+    model = twin(parts.model).eval()  # dropout would draw other weights each time
+    device = model.output_weight.device
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.tensor([source], device=device), torch.tensor([read], device=device))
+    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(seen))}
+    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
+    of_source = token_labels(parts.source_tokenizer, source)
+    of_read, of_written = (token_labels(parts.target_tokenizer, ids) for ids in (read, written))
+    labels = {
+        "encoder": (of_source, of_source),
+        "decoder": (of_read, of_read),
+        "cross": (of_written, of_source),
+    }
+    return Attention(part, torch.stack(maps).float().cpu(), *labels[part])
+
+
+def check_index(name: str, index: int | None, count: int) -> None:
+    """UsageError for the index of a layer or head that the model does not have; None is any.
+
+    The message counts from 1, as the pictures and the command line do.
+
+    >>> check_index("layer", 6, 6)
+    Traceback (most recent call last):
+    glassformer.support.errors.UsageError: layer 7: expected 1 to 6; layers count from 1
+    """
+    if index is not None and not 0 <= index < count:
+        raise UsageError(f"{name} {index + 1}: expected 1 to {count}; {name}s count from 1")

@@ -1,0 +1,143 @@
+"""The canvas of all pictures: figures, colours, matrices, numbers, and saving.
+
+The figures are matplotlib's own and open no window: ``figure.savefig`` or :func:`save` writes
+one. In every picture blue is a large number, white is zero, and red is below zero.
+"""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from glassformer.support.errors import UsageError, missing_extra
+from glassformer.support.files import write_atomically
+
+try:
+    import matplotlib
+    from matplotlib import colormaps, font_manager
+    from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.patches import Patch, Rectangle
+    from matplotlib.text import Text
+except ModuleNotFoundError:
+    raise missing_extra("matplotlib", "plot") from None
+
+__all__ = [
+    "BLUES",
+    "COLOURS",
+    "GREY",
+    "INK",
+    "SIGNED",
+    "Axes",
+    "AxesImage",
+    "ConstrainedLayoutEngine",
+    "Figure",
+    "ListedColormap",
+    "Patch",
+    "Rectangle",
+    "Text",
+    "colormaps",
+    "draw_matrix",
+    "draw_scale",
+    "font_manager",
+    "new_figure",
+    "picture_suffix",
+    "save",
+    "sheet",
+    "thousands",
+    "tidy",
+]
+
+BLUES = "Blues"  # from zero (white) to large
+SIGNED = "RdBu"  # from -1 (red) over 0 (white) to 1 (blue)
+COLOURS = ("#08519c", "#e6862e", "#2a9d60", "#b5364a", "#7a55b3", "#5c6670")
+GREY, INK = "#5c6670", "#1b2733"
+
+SUFFIXES = (".png", ".svg")
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of this size in inches; its layout keeps all parts apart."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def sheet(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty figure whose coordinates are inches from the top left corner."""
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0.0, width), ylim=(height, 0.0))
+    axes.set_axis_off()
+    return figure, axes
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write the figure as PNG or SVG, by the file's name; equal figures give equal bytes."""
+    suffix = picture_suffix(path)
+    figure.draw_without_rendering()  # lays out once, so that saving knows the true sizes
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
+        metadata = {"Date": None} if suffix == ".svg" else None
+        figure.savefig(buffer, format=suffix[1:], dpi=150, metadata=metadata)
+    write_atomically(path, buffer.getvalue())
+
+
+def picture_suffix(path: Path) -> str:
+    """``.png`` or ``.svg``; UsageError for any other ending.
+
+    >>> picture_suffix(Path("masks.SVG"))
+    '.svg'
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    return suffix
+
+
+def tidy(axes: Axes, title: str, *, x: str, y: str) -> None:
+    """Title and axis labels, a quiet grid, and no box around the picture."""
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(True, color="#e4e7ea", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def thousands(axes: Axes) -> None:
+    """Numbers along x as in 20,000."""
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+
+
+def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
+    """A square for each number, row 0 at the top, with thin lines between few squares.
+
+    ``options`` are those of ``Axes.imshow``, such as ``vmin`` and ``cmap``.
+    """
+    rows, columns = values.shape
+    image = axes.imshow(
+        values.detach().cpu().float().numpy(),
+        **({"cmap": BLUES, "aspect": "equal", "interpolation": "nearest"} | options),
+    )
+    axes.tick_params(length=0)
+    axes.spines[:].set_color("#c3c9cf")
+    if max(rows, columns) <= 60:
+        axes.set_xticks([column - 0.5 for column in range(1, columns)], minor=True)
+        axes.set_yticks([row - 0.5 for row in range(1, rows)], minor=True)
+        axes.grid(True, which="minor", color="white", linewidth=0.8)
+        axes.tick_params(which="minor", length=0)
+    return image
+
+
+def draw_scale(
+    figure: Figure, image: AxesImage, axes: Axes | NDArray[np.object_], *, label: str
+) -> None:
+    """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
+    height = figure.get_figheight() - 1.2
+    length = min(0.9 * height, 3.5)
+    shrink = length / height
+    figure.colorbar(image, ax=axes, label=label, shrink=shrink, aspect=length / 0.14, pad=0.015)

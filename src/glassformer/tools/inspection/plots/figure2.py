@@ -1,0 +1,76 @@
+"""The paper's figure 2 for sizes of one's own: both attentions, with the shape of each arrow."""
+
+from glassformer.config import check_width
+from glassformer.tools.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
+
+__all__ = ["plot_figure2"]
+
+_WIDTH, _HEIGHT, _STEP = 2.4, 0.46, 0.92  # of a box, and from box to box, in inches
+_TINTS = {"MatMul": "#c6dbef", "SoftMax": "#c7e9c0", "Scaled Dot-Product Attention": "#9ecae1"}
+_BOTTOM = 5.3
+
+
+def plot_figure2(
+    d_model: int = 512, num_heads: int = 8, *, batch: int = 2, q_len: int = 5, k_len: int = 7
+) -> Figure:
+    """Scaled dot-product attention and multi-head attention (sections 3.2.1 and 3.2.2).
+
+    The axes are (batch, len, d_model), and (batch, heads, len, d_head) in each head.
+
+    >>> plot_figure2(16, 4).get_size_inches().tolist()
+    [9.6, 5.8]
+    """
+    check_width(d_model, num_heads)
+    d_head = d_model // num_heads
+    query, key = (f"({batch}, {length}, {d_model})" for length in (q_len, k_len))
+    queries, keys = (f"({batch}, {num_heads}, {length}, {d_head})" for length in (q_len, k_len))
+    weights = f"({batch}, {num_heads}, {q_len}, {k_len})"
+    figure, axes = sheet(9.6, 5.8)
+    _column(
+        axes,
+        0.6,
+        "Scaled Dot-Product Attention",
+        f"Q {queries}\nK, V {keys}",
+        (
+            ("MatMul", f"Q Kᵀ {weights}"),
+            ("Scale", "divided by √d_head"),
+            ("Mask (opt.)", "hidden: −∞"),
+            ("SoftMax", f"weights {weights}"),
+            ("MatMul", f"weights · V {queries}"),
+        ),
+    )
+    _column(
+        axes,
+        5.4,
+        "Multi-Head Attention",
+        f"Q {query}\nK, V {key}",
+        (
+            ("Linear, for Q, K and V", f"Q {query}"),
+            ("Split", f"{num_heads} heads {queries}"),
+            ("Scaled Dot-Product Attention", queries),
+            ("Concat", query),
+            ("Linear", query),
+        ),
+    )
+    return figure
+
+
+def _column(
+    axes: Axes, left: float, title: str, inputs: str, boxes: tuple[tuple[str, str], ...]
+) -> None:
+    """Boxes from the bottom to the top, each with its result beside it."""
+    middle = left + _WIDTH / 2
+    axes.text(middle, 0.45, title, ha="center", color=INK, weight="bold")
+    axes.text(middle, _BOTTOM + 0.2, inputs, ha="center", va="center", color=GREY, fontsize=9)
+    for place, (box, result) in enumerate(boxes):
+        top = _BOTTOM - 0.35 - place * _STEP - _HEIGHT
+        axes.annotate(
+            "",
+            (middle, top + _HEIGHT),
+            (middle, top + (_STEP if place else _STEP - 0.18)),
+            arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 0},
+        )
+        tint = _TINTS.get(box, "#f1f3f5")
+        axes.add_patch(Rectangle((left, top), _WIDTH, _HEIGHT, facecolor=tint, edgecolor=GREY))
+        axes.text(middle, top + _HEIGHT / 2, box, ha="center", va="center", color=INK, fontsize=9)
+        axes.text(left + _WIDTH + 0.12, top + 0.05, result, va="center", color=GREY, fontsize=8)

@@ -1,0 +1,204 @@
+"""Builds the trace of one translation.
+
+First the translator's own search runs, observed by a watch. Then the model reads source and answer
+once more, as in training, with every sublayer captured. The numbers are those of decoding step by
+step, because the causal mask hides later positions.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack
+
+import torch
+
+from glassformer.alignment.align import Heads
+from glassformer.bundle import Bundle
+from glassformer.data.terms import Terms
+from glassformer.data.words import words
+from glassformer.decoding.beam import penalty
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.model.masks import padding_mask, target_mask
+from glassformer.support.errors import UsageError
+from glassformer.tools.inspection.beam_graph import Watch, beam_graph
+from glassformer.tools.inspection.capture import capture
+from glassformer.tools.inspection.figure1 import figure1
+from glassformer.tools.inspection.scoring import erased_words, log_probabilities
+from glassformer.tools.inspection.trace import captured
+from glassformer.tools.inspection.trace.captured import CapturedRun
+from glassformer.tools.inspection.trace.query import Sentence, prefix_ids
+from glassformer.tools.inspection.trace.schema import (
+    VERSION,
+    Answer,
+    Bounds,
+    Changes,
+    Head,
+    Query,
+    Reference,
+    Side,
+    Trace,
+    Verdict,
+)
+from glassformer.tools.inspection.trace.subwords import pieces_of
+from glassformer.translator import Translator
+
+__all__ = ["trace"]
+
+_PIECES = 64  # the most pieces of a side in a trace
+_VECTOR_NUMBERS = 1 << 19  # in all queries, keys and values together: 2 MiB
+
+
+class TraceOptions(TypedDict, total=False):
+    """The further settings of :func:`trace`, with the defaults of a :class:`Query`."""
+
+    beam: int
+    top: int
+    reference: str | None
+    changes: Changes
+
+
+def trace(
+    translator: Translator | Bundle,
+    text: str,
+    *,
+    forced_prefix: str | Sequence[int] | None = None,
+    length_penalty: float | None = None,
+    glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
+    **options: Unpack[TraceOptions],
+) -> Trace:
+    """Translate ``text`` and record every step, map and candidate on the way.
+
+    Args:
+        translator: others can use it at the same time.
+        text: one source sentence; of several, the trace shows the first.
+        forced_prefix: the beginning of the answer, as text or as ids of pieces. To continue from
+            another candidate of step ``i``, give the ids of the steps before it and the
+            candidate's; the end symbol may be the last.
+        length_penalty: the paper's alpha; None: the bundle's.
+        glossary: target terms by source terms, as in ``Translator.translate``. The trace shows
+            the search, which knows no terms, and the places that the terms take in its answer.
+        options: ``beam``, the hypotheses of the search; ``top``, the candidates of each step;
+            ``reference``, a right translation, whose way through the search the trace records;
+            ``changes`` of heads, positions, source order or causal mask.
+
+    Raises:
+        InputError: a blank text, or a reference that is too long.
+        UsageError: an option that does not fit the model or the text.
+        ValueError: a beam or length penalty out of its range.
+    """
+    bundle = translator.bundle if isinstance(translator, Translator) else translator
+    if length_penalty is None:
+        length_penalty = bundle.length_penalty
+    prefix = prefix_ids(bundle, forced_prefix)
+    question = Query(text, length_penalty, prefix, **options)
+    if question.top < 1:
+        raise UsageError(f"top {question.top}: expected at least 1 candidate a step")
+    terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
+    sentence = Sentence.of(bundle, question, terms)
+    eos_id, reference = sentence.tokenizer.eos_id, sentence.reference_ids()
+    watch = Watch(question.beam, eos_id, reference)
+    return _assembled(sentence, watch, sentence.search(watch))
+
+
+def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
+    bundle, question, tokenizer = sentence.bundle, sentence.question, sentence.tokenizer
+    text = tokenizer.decode(best.tokens)
+    written = (*best.tokens, tokenizer.eos_id) if best.finished else best.tokens
+    run = _run(sentence, written)
+    source = sentence.source[: run.source_shown]
+    [start] = pieces_of(tokenizer, [tokenizer.bos_id], "")
+    target = pieces_of(tokenizer, written, text)[: run.target_shown]
+    heads = Heads.of(bundle.alignment, sentence.model.config)
+    vectors = run.vector_numbers <= _VECTOR_NUMBERS
+    parts = bundle.about.get("parts")  # whose part is in each place of the package
+    return Trace(
+        version=VERSION,
+        languages=bundle.languages,
+        asked=question,
+        source=Side(question.text, source, source, words(question.text)),
+        target=Side(text, target, [start, *target[:-1]], words(text)),
+        answer=Answer(text, best.log_probability, best.score, best.finished),
+        bounds=_bounds(sentence, len(written), vectors),
+        figure=figure1(
+            sentence.model,
+            len(sentence.source),
+            len(written),
+            parts=parts if isinstance(parts, Mapping) else {},
+        ),
+        masks=captured.masks(run),
+        positions=captured.positions(run),
+        attention=captured.attention_traces(run, vectors=vectors),
+        sublayers=captured.sublayer_norms(run),
+        steps=captured.steps(
+            run,
+            top=question.top,
+            forced=max(len(question.forced_prefix), len(tokenizer.prefix_ids)),
+        ),
+        beam=beam_graph(watch, written, tokenizer, alpha=question.length_penalty, steps=_PIECES),
+        erased=erased_words(
+            sentence.model,
+            sentence.source,
+            question.text,
+            written[: run.target_shown],
+            most=run.source_shown,
+        ),
+        reference=_reference(sentence, watch, best) if watch.line else None,
+        terms=sentence.term_places(text, target),
+        aligned=[Head("cross", heads.layer, head) for head in heads.heads],
+    )
+
+
+def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
+    """The reference's probability, and its way through this search."""
+    tokenizer, line = sentence.tokenizer, watch.line
+    [values] = log_probabilities(sentence.model, [sentence.source_ids], line).tolist()
+    total = math.fsum(values[len(tokenizer.prefix_ids) :])  # the prefix is certain in the search
+    score = total / penalty(len(line), sentence.question.length_penalty)
+    step, rank, margin = watch.fall()
+    verdict: Verdict = "search" if score > best.score else "model"
+    if tokenizer.decode(line) == tokenizer.decode(best.tokens):  # perhaps in other pieces
+        verdict = "found"
+    return Reference(
+        log_probability=total,
+        score=score,
+        fell_off=step,
+        fell_rank=rank,
+        margin=margin,
+        verdict=verdict,
+    )
+
+
+@torch.no_grad()
+def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
+    """The model on source and answer, every sublayer captured."""
+    model, tokenizer = sentence.model, sentence.tokenizer
+    device, pad = model.output_weight.device, model.config.pad_id
+    read = torch.tensor([[tokenizer.bos_id, *written[:-1]]], device=device)
+    mask = target_mask(read, pad)
+    if sentence.question.changes.causal_off:
+        mask = padding_mask(read, pad).expand_as(mask)
+    with capture(model) as sublayers:
+        model(torch.tensor([sentence.source_ids], device=device), read, target_mask=mask)
+    shown = [min(length, _PIECES) for length in (len(sentence.source), len(written))]
+    return CapturedRun(model, tokenizer, sublayers, written, mask, *shown)
+
+
+def _bounds(sentence: Sentence, target: int, vectors: bool) -> Bounds:
+    """The parts that the trace leaves out, by the pieces of the target."""
+    source = len(sentence.source)
+    counts = {"source": source, "target": target}
+    left_out = [
+        f"the {side} has {count} pieces; the first {_PIECES} are shown"
+        for side, count in counts.items()
+        if count > _PIECES
+    ]
+    if sentence.segments > 1:
+        left_out.append(
+            f"the text has {sentence.segments} parts, which are translated one by one; the first"
+            " is shown"
+        )
+    if not vectors:
+        left_out.append(
+            "queries, keys and values are not stored: they are more than"
+            f" {_VECTOR_NUMBERS:,} numbers"
+        )
+    return Bounds(source, target, left_out)

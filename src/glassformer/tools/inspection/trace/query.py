@@ -1,0 +1,115 @@
+"""One sentence and the question about it: the pieces of the source, and the search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from glassformer.alignment.align import align
+from glassformer.alignment.term_placement import meet, term_places
+from glassformer.bundle import Bundle
+from glassformer.data.terms import NO_TERMS, Terms
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import Span
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.model.transformer import Transformer
+from glassformer.parts import PLAIN
+from glassformer.support.errors import InputError, UsageError
+from glassformer.text_engine import TextEngine
+from glassformer.tools.inspection.ablation import changed, reordered
+from glassformer.tools.inspection.beam_graph import Watch
+from glassformer.tools.inspection.trace.schema import Piece, Query, TermPlace
+from glassformer.tools.inspection.trace.subwords import ended_ids, pieces_of
+
+__all__ = ["Sentence", "prefix_ids"]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A question, the pieces of its source, and the model with the question's changes."""
+
+    bundle: Bundle
+    model: Transformer
+    engine: TextEngine
+    """Runs that model."""
+    question: Query
+    source: list[Piece]
+    segments: int
+    """How many segments the text has; this is the first."""
+    terms: Terms
+    """The glossary; the search knows nothing of it."""
+
+    @classmethod
+    def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
+        """The first segment as the encoder reads it; InputError if the model has no room."""
+        model = changed(bundle.model, question.changes)
+        tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)
+        engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
+        [row] = engine.segments([question.text])
+        if not row:
+            raise InputError("the text is blank, or has no word: there is nothing to translate")
+        first = row[0]
+        engine.check_prefix(question.forced_prefix, engine.room - len(first.ids))
+        pieces = pieces_of(tokenizers[0], [*first.ids, tokenizers[0].eos_id], first.text)
+        return cls(
+            bundle,
+            model,
+            engine,
+            replace(question, text=first.text),
+            [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
+            segments=len(row),
+            terms=terms,
+        )
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.bundle.target_tokenizer
+
+    @property
+    def source_ids(self) -> list[int]:
+        return [piece.id for piece in self.source]
+
+    def term_places(self, answer: str, pieces: Sequence[Piece]) -> list[TermPlace]:
+        """Each glossary term of the text, and its place among the answer's pieces."""
+        text = self.question.text
+        if not self.terms.forms_in(text):
+            return []
+        [links] = align(self.bundle, [text], [answer])
+
+        def covered(place: Span | None) -> list[int]:
+            spans = [(piece.start, piece.end) for piece in pieces]
+            return [number for number, span in enumerate(spans) if place and meet(span, place)]
+
+        found = term_places(self.terms, text, answer, links)
+        return [TermPlace(term, list(forms), covered(place)) for term, forms, place in found]
+
+    def reference_ids(self) -> tuple[int, ...]:
+        """The ids of the question's reference with the end symbol; () without a reference."""
+        if self.question.reference is None:
+            return ()
+        longest, reference = self.model.config.max_length, self.question.reference
+        return tuple(ended_ids(self.tokenizer, reference, longest, name="the reference"))
+
+    def search(self, watch: Watch) -> Hypothesis:
+        """The best hypothesis of the translator's own search, which ``watch`` observes."""
+        question = self.question
+        # The search adds the end symbol of the source itself.
+        job = Job([self.source_ids[:-1]], [question.forced_prefix], [watch])
+        options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
+        best = self.engine.engine.decode(job, options)[0][0]
+        if not best.tokens and not best.finished:
+            raise UsageError("no translation is as forced_prefix asks")
+        return best
+
+
+def prefix_ids(bundle: Bundle, forced: str | Sequence[int] | None) -> list[int]:
+    """The ids that the answer must begin with; the end symbol may be the last."""
+    tokenizer, config = bundle.target_tokenizer, bundle.model.config
+    ids = tokenizer.encode(forced) if isinstance(forced, str) else list(forced or ())
+    body = ids[:-1] if ids[-1:] == [tokenizer.eos_id] else ids
+    special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
+    for index in body:
+        if index in special or not 0 <= index < config.target_vocab_size:
+            raise UsageError(
+                f"forced_prefix: the id {index} is no ordinary piece of the target's vocabulary"
+            )
+    return ids

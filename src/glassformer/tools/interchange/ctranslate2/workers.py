@@ -1,0 +1,97 @@
+"""CTranslate2 translators of one model: one for files, one for single sentences."""
+
+import os
+import shutil
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glassformer.support.errors import InputError, UsageError
+from glassformer.tools.interchange.ctranslate2.package import import_ctranslate2
+
+__all__ = ["FAULTS", "Workers"]
+
+FAULTS = (RuntimeError, ValueError, LookupError, OverflowError)  # what CTranslate2 raises
+
+_MOST_THREADS = 4  # for one sentence: its products are too small for more
+
+
+class Workers:
+    """CTranslate2 translators of the model in ``directory``, each made at its first use.
+
+    A file has as many workers as torch has threads, with one thread each: threads of one sentence
+    wait for each other, sentences do not. A single sentence has one worker with up to 4 threads.
+
+    A ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
+    model, InputError names the reason.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        device: torch.device,
+        compute_type: str,
+        *,
+        temporary: bool = False,
+    ) -> None:
+        self.directory = directory
+        self._process = 0  # of the translators
+        self._device = device
+        self._compute_type = compute_type
+        if temporary:  # at the last reference to the workers, or at exit
+            weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+
+    @cached_property
+    def cores(self) -> int:
+        """The number of torch's threads in the calling thread, at its first translation."""
+        return torch.get_num_threads() if self._device.type == "cpu" else 1
+
+    @cached_property
+    def many(self) -> Any:
+        """The translator for files: a worker for each core."""
+        return self._translator(workers=self.cores, threads=1)
+
+    @cached_property
+    def alone(self) -> Any:
+        """The translator for a single sentence."""
+        if self.cores == 1:
+            return self.many
+        return self._translator(workers=1, threads=min(_MOST_THREADS, self.cores))
+
+    def check_process(self) -> None:
+        """Raise UsageError in a fork of the process that made the translators: they hang there."""
+        if self._process not in (0, os.getpid()):
+            raise UsageError(
+                "engine ctranslate2: it has translated before this process was forked: load the"
+                " translator in each process, or start processes with 'spawn'"
+            )
+
+    @property
+    def busy(self) -> bool:
+        """Whether the workers for files have batches that wait or are under way."""
+        return "many" in vars(self) and self.many.num_active_batches > 0
+
+    def _translator(self, *, workers: int, threads: int) -> Any:
+        self._process = os.getpid()
+        # OpenMP keeps helper threads for each thread that lives: together with the workers' they
+        # would be more than the cores. So the thread that makes the translator ends here.
+        try:
+            with ThreadPoolExecutor(1) as maker:
+                return maker.submit(
+                    import_ctranslate2().Translator,
+                    os.fspath(self.directory),
+                    device=self._device.type,
+                    device_index=self._device.index or 0,
+                    compute_type=self._compute_type,
+                    inter_threads=workers,
+                    intra_threads=threads,
+                ).result()
+        except FAULTS as error:
+            raise InputError(
+                f"{self.directory}: CTranslate2 cannot load this model ({error}): delete the"
+                " directory, and it is made anew; or take engine torch"
+            ) from error

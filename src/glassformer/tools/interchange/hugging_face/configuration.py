@@ -1,0 +1,192 @@
+"""``config.json`` of a family to our settings; an option without a counterpart is refused."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from glassformer.config import BEAM, MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.support.errors import InputError
+from glassformer.support.strangers import read_json, shown, validated
+from glassformer.tools.interchange.hugging_face.families import Family, family_of
+from glassformer.tools.interchange.importing import tying_of
+
+__all__ = [
+    "ALIKE",
+    "Settings",
+    "length_penalty",
+    "model_config",
+    "other_search_options",
+    "read_settings",
+    "their_length_penalty",
+]
+
+_SAME_ACTIVATION = {"silu": "swish"}
+_NO_EFFECT = {  # of training, of other tasks, about the file; or transformers itself ignores them
+    "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id", "is_encoder_decoder",
+    "add_bias_logits", "add_cross_attention",
+    "add_final_layer_norm", "architectures", "chunk_size_feed_forward", "classif_dropout",
+    "classifier_dropout", "cross_attention_hidden_size", "decoder_layerdrop", "dtype",
+    "encoder_layerdrop", "extra_pos_embeddings", "finetuning_task",
+    "force_bos_token_to_be_generated", "gradient_checkpointing", "id2label", "init_std",
+    "is_decoder", "label2id",
+    "normalize_before", "normalize_embedding", "num_attention_heads", "num_hidden_layers",
+    "num_labels", "num_return_sequences", "hidden_size", "output_attentions",
+    "output_hidden_states", "output_past", "output_scores", "prefix", "problem_type",
+    "pruned_heads", "remove_invalid_values", "return_dict", "return_dict_in_generate", "save_step",
+    "sep_token_id",
+    "static_position_embeddings", "task_specific_params", "tf_legacy_loss", "tie_encoder_decoder",
+    "tokenizer_class", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
+    "use_cache",
+}  # fmt: skip
+_HELD = {  # a bundle holds them, or what our search does in their place
+    "length_penalty", "early_stopping", "bad_words_ids", "forced_bos_token_id",
+    "forced_eos_token_id",
+}  # fmt: skip
+_OTHERS = {  # a search option that a bundle does not hold, and the value that our search has
+    "num_beams": BEAM, "max_length": 20, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0, "min_length": 0, "do_sample": False, "num_beam_groups": 1,
+    "diversity_penalty": 0.0, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0,
+    "exponential_decay_length_penalty": None, "suppress_tokens": None,
+    "begin_suppress_tokens": None, "renormalize_logits": False, "max_new_tokens": None,
+}  # fmt: skip
+_TYPICAL_LENGTH = 20  # subwords of a sentence
+
+
+class Settings(BaseModel):
+    """The options of ``config.json`` by our names, where we have them; others are its extra."""
+
+    model_config = ConfigDict(
+        strict=True, extra="allow", frozen=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+    model_type: str
+    vocab_size: int = Field(gt=0)
+    decoder_vocab_size: int | None = None
+    d_model: int
+    num_heads: int = Field(alias="encoder_attention_heads")
+    decoder_attention_heads: int
+    d_ff: int = Field(alias="encoder_ffn_dim")
+    decoder_ffn_dim: int
+    num_encoder_layers: int = Field(alias="encoder_layers")
+    num_decoder_layers: int = Field(alias="decoder_layers")
+    activation: Literal["relu", "gelu", "swish", "silu"] = Field(
+        "gelu", alias="activation_function"
+    )
+    scale_embeddings: bool = Field(False, alias="scale_embedding")
+    max_length: int = Field(alias="max_position_embeddings")
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    pad_id: int = Field(alias="pad_token_id")
+    eos_id: int = Field(alias="eos_token_id")
+    start_id: int = Field(alias="decoder_start_token_id")
+    share_encoder_decoder_embeddings: bool = True
+    tie_word_embeddings: bool = True
+    tokenizer_class: str | None = None
+    length_penalty: float = 1.0
+
+    @property
+    def target_vocab_size(self) -> int:
+        """The number of tokens of the target."""
+        own = None if self.share_encoder_decoder_embeddings else self.decoder_vocab_size
+        return own or self.vocab_size
+
+
+ALIKE = Settings.model_fields.keys() & ModelConfig.model_fields.keys()
+"""The options that our models have too, by our names."""
+
+
+def read_settings(directory: Path) -> tuple[Family, Settings]:
+    """The family and the options of a directory; those of generation_config.json come last.
+
+    Raises InputError for another family, or for an option that this program does not know.
+    """
+    path, generation = directory / "config.json", directory / "generation_config.json"
+    if not path.exists():
+        reason = "it holds no config.json" if directory.is_dir() else "no such directory"
+        raise InputError(f"{directory}: not a directory of transformers ({reason})")
+    settings = read_json(path, dict[str, Any])
+    family = family_of(settings.get("model_type"), path)
+    read = {field.alias or name for name, field in Settings.model_fields.items()}
+    for name, value in settings.items():
+        if name not in read | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
+            raise InputError(
+                f"{path}: unknown option {name[:40]} {shown(value)}: it could change the"
+                " translations, and this program has no place for it"
+            )
+    options = read_json(generation, dict[str, Any]) if generation.exists() else {}
+    given = {name: value for name, value in options.items() if value is not None}
+    ids = {name: value for name, value in given.items() if name in read}  # if config.json has none
+    searching = {name: value for name, value in given.items() if name in _HELD | _OTHERS.keys()}
+    return family, validated(ids | settings | searching, Settings, path)
+
+
+def model_config(
+    family: Family, settings: Settings, path: Path, tokenizers: tuple[Tokenizer, Tokenizer]
+) -> ModelConfig:
+    """Our settings for a model of ``family``.
+
+    The decoder may start with a symbol that ours may read, such as the end symbol: then it is the
+    target tokenizer's own. Else the vocabularies have one row more, for our start symbol.
+
+    Raises InputError, which names the file ``path``, for a value that no setting holds.
+    """
+    for name, ours in (("attention_heads", "num_heads"), ("ffn_dim", "d_ff")):
+        encoder, decoder = getattr(settings, ours), getattr(settings, f"decoder_{name}")
+        if encoder != decoder:
+            raise InputError(
+                f"{path}: encoder_{name} {encoder} and decoder_{name} {decoder} differ: this"
+                " program has one number for both"
+            )
+    source, target = tokenizers
+    start_is_ours = settings.start_id == target.bos_id
+    added = 0 if start_is_ours else 1
+    pad, offset = settings.pad_id, family.options.get("position_offset", 0)
+    if family.options.get("position_frequencies") and pad + 1 != offset:
+        raise InputError(f"{path}: pad_token_id {pad}: expected {offset - 1}")
+    changes = {
+        "source_vocab_size": settings.vocab_size + added,
+        "target_vocab_size": settings.target_vocab_size + added,
+        "activation": _SAME_ACTIVATION.get(settings.activation, settings.activation),
+        "tying": tying_of(
+            embeddings=settings.share_encoder_decoder_embeddings,
+            target=settings.tie_word_embeddings,
+        ),
+        "output_bias": family.output_bias or not start_is_ours,
+        "source_pad_id": None if source.pad_id == pad else source.pad_id,
+        "unk_id": target.unk_id,
+        "bos_id": target.bos_id if start_is_ours else settings.target_vocab_size,
+    }
+    alike = {name: getattr(settings, name) for name in ALIKE}
+    return validated(alike | changes | dict(family.options), ModelConfig, path)
+
+
+def length_penalty(theirs: float = 1.0) -> float:
+    """Our alpha for theirs: the same weight of one subword more in a sentence of 20.
+
+    They divide by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. The slopes of
+    the two logarithms, alpha / length and alpha / (5 + length), are to be one at that length.
+
+    >>> length_penalty()
+    1.25
+    """
+    ours = theirs * (5 + _TYPICAL_LENGTH) / _TYPICAL_LENGTH
+    return min(max(ours, 0.0), MOST_LENGTH_PENALTY)
+
+
+def their_length_penalty(ours: float) -> float:
+    """The inverse of :func:`length_penalty`.
+
+    >>> their_length_penalty(0.6)
+    0.48
+    """
+    return round(ours * _TYPICAL_LENGTH / (5 + _TYPICAL_LENGTH), 9)
+
+
+def other_search_options(settings: Settings) -> dict[str, str]:
+    """Their search options that change translations and have no place in a bundle."""
+    given = settings.model_extra or {}
+    others = {n: given[n] for n, usual in _OTHERS.items() if given.get(n, usual) != usual}
+    return {name: shown(value) for name, value in others.items() if value not in (None, [])}

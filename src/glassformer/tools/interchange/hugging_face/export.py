@@ -1,0 +1,271 @@
+"""A bundle as a directory that Hugging Face's transformers loads: the inverse of ``import``.
+
+A family is chosen by the model's structure: the paper's post-norm model is MarianMT, a pre-norm one
+Pegasus; an imported model goes back to its own family. The tokenizer is ``tokenizer.json``, which
+needs no tokenizer of the family.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glassformer.bundle import Bundle, facts
+from glassformer.config import BEAM, EXTRA_LENGTH
+from glassformer.data.preprocessing import LONGEST_SOURCE
+from glassformer.decoding.protocols import Vocabulary
+from glassformer.support.errors import UsageError, check_choice, counted
+from glassformer.support.files import new_directory
+from glassformer.tools.interchange.hugging_face.configuration import (
+    ALIKE,
+    Settings,
+    their_length_penalty,
+)
+from glassformer.tools.interchange.hugging_face.families import FAMILIES, family_for, weight_table
+from glassformer.tools.interchange.hugging_face.tokenizer_json import (
+    missing_pieces,
+    tokenizer_config,
+    tokenizer_json,
+)
+from glassformer.tools.interchange.hugging_face.vocabulary import KEY, OfBundle
+from glassformer.tools.interchange.hugging_face.weights import their_start, write_weights
+from glassformer.tools.interchange.stock import require_stock
+
+__all__ = ["QUANTIZATIONS", "export_hugging_face"]
+
+QUANTIZATIONS = ("float32", "float16", "bfloat16")
+_EPSILON = 1e-5  # of LayerNorm, in all families
+_SHOWN = 5  # subwords in a note
+
+
+def export_hugging_face(
+    bundle: Bundle, directory: Path, *, quantization: str = "float32"
+) -> list[str]:
+    """Write ``bundle`` for transformers into a new directory; return notes for a person to read.
+
+    ``AutoTokenizer`` and ``AutoModelForSeq2SeqLM`` load it. A kill leaves no half-written
+    ``directory``.
+
+    Raises UsageError for an option of the model that no family holds, for a part that is not the
+    package's, for an unknown quantization, or for a directory that is not empty.
+    """
+    check_choice("quantization", quantization, QUANTIZATIONS)
+    require_stock(bundle, "transformers")
+    model_type = family_for(bundle.model.config)
+    family = FAMILIES[model_type]
+    _refuse(bundle, model_type)
+    table = weight_table(bundle.model.config)
+    if not family.output_bias:
+        del table["final_logits_bias"]
+    start = their_start(bundle.model)
+    with new_directory(directory) as place:
+        notes = _write_settings(bundle, place, model_type, dtype=quantization, start=start)
+        write_weights(
+            bundle.model,
+            place / "model.safetensors",
+            table,
+            dtype=getattr(torch, quantization),
+            sinusoids=family.stored_sinusoids,
+        )
+        (place / "README.md").write_text(_readme(bundle, directory.name), "utf-8")
+    theirs = their_length_penalty(bundle.length_penalty)
+    notes.append(
+        f"length_penalty {theirs:g} is theirs for {bundle.length_penalty:g}: alike at 20 subwords"
+    )
+    return [f"it is a {family.title} model", *notes]
+
+
+def _write_settings(
+    bundle: Bundle, place: Path, model_type: str, *, dtype: str, start: int | None
+) -> list[str]:
+    """Write the tokenizers, the model's options and those of the search; return notes.
+
+    ``start``: the id that takes the place of our start symbol, which is left out.
+    """
+    generation = _generation_settings(bundle, start)
+    ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
+    settings = _model_settings(bundle, model_type, left_out=start is not None)
+    _write_json(place / "config.json", {**settings, "dtype": dtype, **ids})
+    _write_json(place / "generation_config.json", generation)
+    notes = _write_tokenizers(bundle, place, start)
+    if bundle.source_lengths or bundle.normalisation == "text":
+        notes.append(
+            "a text is translated whole: it is not cut into sentences, and capitals stay capitals"
+        )
+    if bundle.alignment:
+        notes.append("the heads that align words are not in it")
+    return notes
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file as people read it."""
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[str]:
+    """Write the tokenizers as JSON, and as SentencePiece models for ``import``; return notes.
+
+    The source's stands in ``place``; the target's in ``target``, if its vocabulary is another.
+    """
+    source, target = bundle.tokenizers
+    own = OfBundle(
+        languages=bundle.languages,
+        normalisation=bundle.normalisation,
+        source_lengths=bundle.source_lengths,
+        source_prefix=source.prefix,
+        target_prefix=target.prefix,
+        source_known=source.known,
+        target_known=target.known,
+        language_tokens=bundle.language_tokens,
+    )
+    added = start is not None
+    sides = [(place, source)] if _alike(bundle) else [(place, source), (place / "target", target)]
+    for directory, tokenizer in sides:
+        directory.mkdir(exist_ok=True)
+        size = tokenizer.vocab_size - added
+        normalisation = bundle.normalisation if tokenizer is source else "none"
+        longest = bundle.model.config.max_length_of_source
+        content = tokenizer_json(tokenizer, size=size, normalisation=normalisation)
+        options = tokenizer_config(tokenizer, size=size, longest=longest)
+        symbols = {name: text for name, text in options.items() if name[3:] == "_token"}
+        _write_json(directory / "tokenizer.json", content)
+        _write_json(directory / "special_tokens_map.json", symbols)
+        if directory == place:
+            options[KEY] = own.model_dump()
+        _write_json(directory / "tokenizer_config.json", options)
+    source.save(place / "source.model")
+    target.save(place / "target.model")
+    notes = []
+    if len(sides) > 1:
+        notes.append(
+            "two vocabularies: the tokenizer in target/ decodes;"
+            " AutoTokenizer.from_pretrained(OUT, subfolder='target')"
+        )
+    if missing := missing_pieces(source):
+        some = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        notes.append(
+            f"the vocabulary lacks {counted(len(missing), 'subword')} of SentencePiece ({some}):"
+            " each text with one has other ids than in the original, which reads it as unknown"
+        )
+    return notes
+
+
+def _generation_settings(bundle: Bundle, start: int | None) -> dict[str, Any]:
+    """The content of ``generation_config.json``: our search, as far as theirs has its options."""
+    config, target = bundle.model.config, bundle.target_tokenizer
+    size = config.target_vocab_size - (start is not None)
+    never = [index for index in Vocabulary.of(target).never_produced if index < size]
+    return {
+        "decoder_start_token_id": config.bos_id if start is None else start,
+        "pad_token_id": config.pad_id,
+        "eos_token_id": config.eos_id,
+        "bos_token_id": config.bos_id if start is None else None,
+        "forced_bos_token_id": target.prefix_ids[0] if target.prefix_ids else None,
+        "forced_eos_token_id": None,
+        "bad_words_ids": [[index] for index in never],
+        "min_new_tokens": len(target.prefix_ids) + 1,  # no translation is empty
+        "max_length": min(config.max_length, LONGEST_SOURCE + EXTRA_LENGTH),
+        "early_stopping": True,  # nearest to ours; the others prefer long translations
+        "length_penalty": their_length_penalty(bundle.length_penalty),
+        "do_sample": False,
+        "num_beams": BEAM,
+    }
+
+
+def _alike(bundle: Bundle) -> bool:
+    """Whether each id has one subword on both sides."""
+    source, target = bundle.tokenizers
+    return source.vocab_size == target.vocab_size and all(
+        source.subword(index) == target.subword(index) for index in range(source.vocab_size)
+    )
+
+
+def _refuse(bundle: Bundle, model_type: str) -> None:
+    """Raise UsageError for an option that the family has no place for."""
+    config, title = bundle.model.config, FAMILIES[model_type].title
+    remedy = "export --to ctranslate2 holds it"
+    if config.norm_epsilon != _EPSILON:
+        raise UsageError(f"norm_epsilon {config.norm_epsilon}: {title} has {_EPSILON}; {remedy}")
+    if config.tying in ("target", "none") and model_type != "marian":
+        raise UsageError(
+            f"tying {config.tying!r}: {title} has one vocabulary for both sides; train with one"
+            f" vocabulary, or with norm 'post', which becomes MarianMT; {remedy}"
+        )
+    if config.source_max_length not in (None, config.max_length):
+        raise UsageError(
+            f"source_max_length {config.source_max_length} and max_length {config.max_length}:"
+            f" {title} has one number for both; {remedy}"
+        )
+    if len(bundle.target_tokenizer.prefix) > 1:
+        prefix = " ".join(bundle.target_tokenizer.prefix)
+        raise UsageError(f"the target's prefix {prefix}: {title} forces one subword; {remedy}")
+    if config.position_frequencies == "tensor2tensor" and config.pad_id + 1 != 2:
+        raise UsageError(
+            f"pad_id {config.pad_id} and position_offset 2: {title} begins after the padding's id;"
+            f" {remedy}"
+        )
+    bias = bundle.model.output_bias
+    rows = slice(None) if their_start(bundle.model) is None else slice(-1)
+    if bias is not None and not FAMILIES[model_type].output_bias and bias[rows].any():
+        raise UsageError(
+            f"a bias on the logits, such as fine-tuning gives: {title} has none; {remedy}"
+        )
+
+
+def _model_settings(bundle: Bundle, model_type: str, *, left_out: bool) -> dict[str, Any]:
+    """The sizes and options in ``config.json``: the inverse of ``configuration.model_config``.
+
+    ``left_out``: our start symbol is.
+    """
+    config = bundle.model.config
+    settings: dict[str, Any] = {
+        **{Settings.model_fields[name].alias or name: getattr(config, name) for name in ALIKE},
+        "architectures": [FAMILIES[model_type].architecture],
+        "model_type": model_type,
+        "is_encoder_decoder": True,
+        "vocab_size": config.source_vocab_size - left_out,
+        "decoder_attention_heads": config.num_heads,
+        "decoder_ffn_dim": config.d_ff,
+        "tie_word_embeddings": config.tying in ("three-way", "target"),
+    }
+    if model_type == "marian":
+        settings["decoder_vocab_size"] = config.target_vocab_size - left_out
+        settings["share_encoder_decoder_embeddings"] = config.tying in ("three-way", "embeddings")
+    return settings
+
+
+def _readme(bundle: Bundle, name: str) -> str:
+    """The model card: languages, size, data and scores, and how to translate with the model."""
+    lines = [
+        "```python",
+        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
+        "",
+        f'tokenizer = AutoTokenizer.from_pretrained("{name}")',
+        f'model = AutoModelForSeq2SeqLM.from_pretrained("{name}")',
+    ]
+    decoder = "tokenizer"
+    if not _alike(bundle):
+        decoder = "target"
+        lines.append(f'target = AutoTokenizer.from_pretrained("{name}", subfolder="target")')
+    lines += [
+        'batch = tokenizer(["A dog runs."], return_tensors="pt", padding=True)',
+        f"print({decoder}.batch_decode(model.generate(**batch), skip_special_tokens=True))",
+        "```",
+    ]
+    pair = bundle.languages
+    card = [
+        "---",
+        *([f"language: [{', '.join(pair)}]"] if pair else []),
+        "pipeline_tag: translation",
+        "library_name: transformers",
+        "---",
+        f"# A translator, {' to '.join(pair) if pair else 'source to target'}",
+        "",
+        "Made by Glassformer.",
+        "",
+        *facts(bundle),
+        "",
+        *lines,
+    ]
+    return "\n".join(card) + "\n"

@@ -1,0 +1,188 @@
+"""The families of translators: for each its options, and a place for each of its weights.
+
+The decoders of M2M100, NLLB and mBART start with the end symbol. Marian's starts with padding,
+which ours hides. So its imported vocabulary has one row more, our start symbol. It is a copy of the
+padding's row, with the bias ``NEVER``, so that all other probabilities stay.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glassformer.config import ModelConfig, Tying
+from glassformer.support.errors import InputError, UsageError
+from glassformer.support.strangers import shown
+from glassformer.tools.interchange.importing import layers_of
+
+__all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One architecture: ``options`` of ModelConfig that all its models share."""
+
+    title: str
+    architecture: str
+    """Its class in transformers."""
+    options: Mapping[str, Any]
+    output_bias: bool = True
+    """Whether its files have ``final_logits_bias``."""
+    stored_sinusoids: bool = False
+    """Whether its files have the table of sinusoids, which others compute."""
+
+
+FAMILIES = {
+    "marian": Family("MarianMT", "MarianMTModel", {"position_layout": "halves"}),
+    "m2m_100": Family(
+        "M2M100 or NLLB",
+        "M2M100ForConditionalGeneration",
+        {
+            "norm": "pre",
+            "position_layout": "halves",
+            "position_frequencies": "tensor2tensor",
+            "position_offset": 2,
+        },
+        output_bias=False,
+    ),
+    "mbart": Family(
+        "mBART",
+        "MBartForConditionalGeneration",
+        {"norm": "pre", "positions": "learned", "position_offset": 2, "embedding_norm": True},
+    ),
+    "pegasus": Family(
+        "Pegasus",
+        "PegasusForConditionalGeneration",
+        {"norm": "pre", "position_layout": "halves"},
+        stored_sinusoids=True,
+    ),
+}
+"""By their ``model_type``. An option that is not here has ModelConfig's default."""
+_TRANSLATORS = ("marian", "m2m_100", "mbart")
+
+# The layout of sinusoids is not among them: a permutation of d_model makes one of the other.
+_STRUCTURE = (
+    "norm",
+    "embedding_norm",
+    "positions",
+    "position_frequencies",
+    "position_offset",
+)
+
+_REASONS = {
+    "t5": "it has relative positions and RMS norms",
+    "mt5": "it has relative positions and RMS norms",
+    "umt5": "it has relative positions and RMS norms",
+    "nllb-moe": "its feed-forward networks are mixtures of experts",
+    "fsmt": "its tokenizer is Moses with fastBPE, not SentencePiece",
+    "bart": "its tokenizer is byte-level BPE, not SentencePiece",
+    "blenderbot": "its tokenizer is byte-level BPE, not SentencePiece",
+}
+
+# Their name -> ours, in each block of the encoder and of the decoder.
+_ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
+_ENCODER_BLOCK = {
+    **{f"self_attn.{theirs}": f"self_attention.sublayer.{o}" for theirs, o in _ATTENTION.items()},
+    "self_attn_layer_norm": "self_attention.norm",
+    "fc1": "feed_forward.sublayer.inner",
+    "fc2": "feed_forward.sublayer.outer",
+    "final_layer_norm": "feed_forward.norm",  # of the block, not of the stack
+}
+_DECODER_BLOCK = {
+    **_ENCODER_BLOCK,
+    **{
+        f"encoder_attn.{theirs}": f"cross_attention.sublayer.{o}"
+        for theirs, o in _ATTENTION.items()
+    },
+    "encoder_attn_layer_norm": "cross_attention.norm",
+}
+_FINAL_NORMS = {
+    "model.encoder.layer_norm": "encoder.norm",
+    "model.decoder.layer_norm": "decoder.norm",
+}
+_NORMS_OF_EMBEDDINGS = {
+    "model.encoder.layernorm_embedding": "source_positions.norm",
+    "model.decoder.layernorm_embedding": "target_positions.norm",
+}
+_SIDES = (("encoder", "source"), ("decoder", "target"))
+
+
+def family_of(model_type: object, origin: object) -> Family:
+    """The family with this name; InputError, which names the file ``origin``, for another one.
+
+    >>> family_of("t5", "config.json")
+    Traceback (most recent call last):
+    glassformer.support.errors.InputError: config.json: model_type 't5': it has relative positions \
+and RMS norms; import reads marian, m2m_100, mbart
+    """
+    name = model_type if isinstance(model_type, str) else ""
+    if name in FAMILIES:
+        return FAMILIES[name]
+    reason = _REASONS.get(name, "its weights have no table here")
+    listed = ", ".join(_TRANSLATORS)
+    raise InputError(f"{origin}: model_type {shown(model_type)}: {reason}; import reads {listed}")
+
+
+def family_for(config: ModelConfig) -> str:
+    """The ``model_type`` whose structure a model has; UsageError if none has it.
+
+    >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}
+    >>> family_for(ModelConfig(**sizes)), family_for(ModelConfig(**sizes, norm="pre"))
+    ('marian', 'pegasus')
+    """
+    fields = ModelConfig.model_fields
+    wanted = {name: getattr(config, name) for name in _STRUCTURE}
+    for name, family in FAMILIES.items():
+        if all(
+            family.options.get(option, fields[option].default) == value
+            for option, value in wanted.items()
+        ):
+            return name
+    listed = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
+    raise UsageError(
+        f"{listed}: no family of Hugging Face has all of them; export --to ctranslate2 holds them"
+    )
+
+
+def weight_table(config: ModelConfig) -> dict[str, str | None]:
+    """Their name of each weight, and ours; None: left out knowingly.
+
+    A tied weight stands in a file under one or several names.
+    """
+    embeddings = _embeddings(config.tying)
+    modules = dict(embeddings)
+    if config.embedding_norm:
+        modules |= _NORMS_OF_EMBEDDINGS
+    if config.norm == "pre":
+        modules |= _FINAL_NORMS
+    blocks = {"encoder": _ENCODER_BLOCK, "decoder": _DECODER_BLOCK}
+    for side, layer in layers_of(config):
+        modules |= {
+            f"model.{side}.layers.{layer}.{theirs}": f"{side}.blocks.{layer}.{ours}"
+            for theirs, ours in blocks[side].items()
+        }
+    table: dict[str, str | None] = {
+        f"{theirs}.{kind}": f"{ours}.{kind}"
+        for theirs, ours in modules.items()
+        for kind in ("weight", "bias")
+        if kind == "weight" or theirs not in embeddings
+    }
+    inner = "positions.table" if config.embedding_norm else "table"
+    for theirs, ours in _SIDES:
+        learned = config.positions == "learned"
+        table[f"model.{theirs}.embed_positions.weight"] = (
+            f"{ours}_positions.{inner}" if learned else None  # computed
+        )
+        table[f"model.{theirs}.embed_positions.weights"] = None  # computed, in old M2M100 files
+    table["final_logits_bias"] = "output_bias"
+    return table
+
+
+def _embeddings(tying: Tying) -> dict[str, str]:
+    shared = tying in ("three-way", "embeddings")
+    target = "source_embedding" if shared else "target_embedding"
+    return {
+        **({"model.shared": target} if shared else {}),
+        "model.encoder.embed_tokens": "source_embedding",
+        "model.decoder.embed_tokens": target,
+        "lm_head": target if tying in ("three-way", "target") else "output",
+    }

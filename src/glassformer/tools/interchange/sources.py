@@ -1,0 +1,71 @@
+"""Which importer reads a translator of others: what is in it decides, not its name."""
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from glassformer.bundle import load_bundle, save_bundle
+from glassformer.support.errors import InputError
+from glassformer.support.files import new_directory
+from glassformer.support.strangers import member_names
+from glassformer.tools.interchange.importing import Imported
+
+__all__ = ["import_bundle", "import_translator"]
+
+_EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos Translate"
+
+
+def import_translator(source: Path, **languages: str | None) -> Imported:
+    """The translator in ``source``, a file or directory of another program, as a bundle.
+
+    ``languages``: ``source_language`` and ``target_language``, if a person names them.
+
+    Raises:
+        InputError: no importer reads it, or it is faulty.
+        UsageError: a language is missing or unknown.
+    """
+    return _importer(source)(source, **languages)
+
+
+def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imported:
+    """Write the translator in ``source`` as the new bundle ``directory``, and load that.
+
+    Errors of :func:`import_translator` and of :func:`~glassformer.bundle.load_bundle`; a UsageError
+    too for a directory in use. After an error nothing is left of it.
+    """
+    with new_directory(directory) as place:
+        imported = import_translator(source, **languages)
+        save_bundle(imported.bundle, place)
+        family, notes = imported.family, imported.notes
+        del imported  # the memory of one model is enough
+        try:
+            return Imported(load_bundle(place), family, notes)
+        except InputError as error:
+            reason = str(error).replace(str(place), str(directory))
+            raise InputError(f"{source}: no bundle can be made of it ({reason})") from error
+
+
+def _importer(source: Path) -> Callable[..., Imported]:
+    if not source.exists():
+        raise InputError(f"{source}: no such file or directory: give {_EXPECTED}")
+    if source.is_dir():
+        names = {path.name for path in source.iterdir()}
+    else:
+        names = {PurePosixPath(name).name for name in member_names(source)}
+    if "metadata.json" in names:
+        from glassformer.tools.interchange.argos.package_in import import_argos
+
+        return import_argos
+    if "model.bin" in names:
+        from glassformer.tools.interchange.ctranslate2.reading.load import import_ctranslate2_model
+
+        return import_ctranslate2_model
+    if "config.json" not in names and any(name.endswith(".npz") for name in {source.name, *names}):
+        raise InputError(
+            f"{source}: Marian's own files: import reads OPUS-MT's models in the format of"
+            " transformers, as they stand on Hugging Face"
+        )
+    if source.is_file():
+        raise InputError(f"{source}: expected {_EXPECTED}")
+    from glassformer.tools.interchange.hugging_face.load import import_hugging_face
+
+    return import_hugging_face

@@ -1,0 +1,19 @@
+"""Other programs compute the package's own parts alone: a model with others is refused."""
+
+from glassformer.bundle import Bundle
+from glassformer.model.fast.stock import check_stock
+from glassformer.support.errors import UsageError
+
+__all__ = ["require_stock"]
+
+
+def require_stock(bundle: Bundle, program: str) -> None:
+    """Raise UsageError for a part of the model that is not the package's."""
+    for part, name in bundle.parts.items():
+        raise UsageError(
+            f"the {part} {name}, which {program} does not know: own parts have no export"
+        )
+    try:
+        check_stock(bundle.model, program)
+    except TypeError as error:
+        raise UsageError(f"{error}: own parts have no export") from error

@@ -1,0 +1,172 @@
+"""Parts whose form in a lesson differs from the form that the plain path calls.
+
+``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
+calls the parts in ``UNUSED``. The package's own search runs with a prefix or a logits processor.
+It also runs if a trace watches the search, or if several targets are wanted.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.decoding.beam import beam_search as package_beam_search
+from glassformer.decoding.beam import penalty
+from glassformer.decoding.greedy import greedy as package_greedy
+from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction
+from glassformer.tools.learn.lesson import lesson
+
+__all__ = ["ADAPTERS", "UNUSED", "Adapter"]
+
+Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``decoding.greedy.greedy`` by a search that returns tokens alone."""
+
+    def greedy(
+        step: StepFunction[S], state: S, *, max_lengths: Tensor, **options: Any
+    ) -> list[list[Hypothesis]]:
+        if not _free(**options):
+            return package_greedy(step, state, max_lengths=max_lengths, **options)
+        log_probabilities: list[Tensor] = []
+
+        def recorded(tokens: Tensor, state: S) -> tuple[Tensor, S]:
+            logits, state = step(tokens, state)
+            log_probabilities.append(logits.log_softmax(dim=-1))
+            return logits, state
+
+        vocabulary = options.get("vocabulary", DEFAULT_IDS)
+        targets = own(recorded, state, max_lengths=max_lengths, vocabulary=vocabulary)
+        hypotheses = []
+        for row, (target, most) in enumerate(zip(targets, max_lengths.tolist(), strict=True)):
+            finished = len(target) < most
+            tokens = [*target, vocabulary.eos_id] if finished else target
+            steps = zip(log_probabilities, tokens, strict=False)
+            total = sum(float(logits[row, token]) for logits, token in steps)
+            hypotheses.append([Hypothesis(tuple(target), total, total, finished)])
+        return hypotheses
+
+    return greedy
+
+
+def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``decoding.beam.beam_search`` by a search for the best target of one sentence."""
+
+    def beam_search(
+        step: StepFunction[S],
+        state: S,
+        *,
+        max_lengths: Tensor,
+        beam: int,
+        length_penalty: float,
+        **options: Any,
+    ) -> list[list[Hypothesis]]:
+        if not _free(**options):
+            options |= {"max_lengths": max_lengths, "beam": beam, "length_penalty": length_penalty}
+            return package_beam_search(step, state, **options)
+        vocabulary = options.get("vocabulary", DEFAULT_IDS)
+        settings = {"beam": beam, "alpha": length_penalty, "vocabulary": vocabulary}
+        hypotheses = []
+        for row, most in enumerate(max_lengths.tolist()):
+            alone = state.select(torch.tensor([row]))
+            tokens, score = own(step, alone, max_length=most, **settings)
+            finished = len(tokens) < most
+            total = score * penalty(len(tokens) + finished, length_penalty)
+            hypotheses.append([Hypothesis(tuple(tokens), score, total, finished)])
+        return hypotheses
+
+    return beam_search
+
+
+def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``attend`` by a method that need not call ``self.attention``: an observer sees it anyway."""
+
+    def attend(
+        self: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        plain = type(self).__init__.__globals__["scaled_dot_product_attention"]
+        if self.attention is not plain:  # ``with_weights`` and ``capture`` put an observer there
+            self.attention(self.split(self.query(query)), keys, values, mask)
+        return own(self, query, keys, values, mask)
+
+    return attend
+
+
+def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``model.positions.sinusoidal_positions`` by a function that may return float64.
+
+    A model of a bundle is built on the meta device first: the table has its numbers all the same.
+    """
+
+    def sinusoidal_positions(*arguments: Any, **options: Any) -> Tensor:
+        with torch.device("cpu"):
+            return own(*arguments, **options).to(torch.get_default_dtype())
+
+    return sinusoidal_positions
+
+
+def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``training.optimiser.adam_of`` by a function that updates one weight."""
+
+    class OwnAdam(torch.optim.Adam):
+        """Like fused Adam, it divides by ``grad_scale`` and heeds ``found_inf``."""
+
+        grad_scale: Tensor | None = None
+        found_inf: Tensor | None = None
+
+        @torch.no_grad()
+        def step(self, _closure: Any = None) -> Any:
+            if self.found_inf is not None and self.found_inf.item():
+                return None
+            for group in self.param_groups:
+                for weight in group["params"]:
+                    _update(own, weight, self.state[weight], group, self.grad_scale)
+
+    return lambda weights: OwnAdam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9)
+
+
+def _update(
+    own: Callable[..., Any], weight: Any, kept: Any, group: Any, scale: Tensor | None
+) -> None:
+    """Change one weight by the learner's step; keep its state under the names of torch's Adam."""
+    gradient = weight.grad if scale is None else weight.grad / scale
+    means = [kept.get(name, torch.zeros_like(weight)) for name in ("exp_avg", "exp_avg_sq")]
+    new, (count, mean, square) = own(
+        weight.detach(),
+        gradient,
+        state=(int(kept.get("step", 0)), *means),
+        rate=group["lr"],
+        betas=group["betas"],
+        epsilon=group["eps"],
+    )
+    weight.copy_(new)
+    kept.update(step=torch.tensor(float(count)), exp_avg=mean, exp_avg_sq=square)
+
+
+def _free(*, constraints: Any = (), processors: Any = (), n_best: int = 1, **_: Any) -> bool:
+    """Whether a lesson's search can do it: one free target for each sentence."""
+    return not constraints and not processors and n_best == 1
+
+
+ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
+    "tools.learn.lessons.schedule.plain.adam_step": ("training.optimiser.adam_of", _adam),
+    "model.attention.MultiHeadAttention.attend": (
+        "model.attention.MultiHeadAttention.attend",
+        _attend,
+    ),
+    "model.positions.sinusoidal_positions": ("model.positions.sinusoidal_positions", _positions),
+    "tools.learn.lessons.embeddings.plain.Transformer.project": (
+        "model.transformer.Transformer.project",
+        lambda own: own,
+    ),
+    "tools.learn.lessons.greedy.plain.greedy": ("decoding.greedy.greedy", _greedy),
+    "tools.learn.lessons.beam.plain.beam_search": ("decoding.beam.beam_search", _beam_search),
+}
+UNUSED: Mapping[str, str] = {
+    "tools.learn.lessons.beam.plain.best_continuations": "beam_search calls it",
+    "tools.learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
+    **dict.fromkeys(lesson("subwords").holes.values(), "SentencePiece learns the subwords"),
+}
+"""Places in lessons, and why the plain path calls no such part."""

@@ -1,0 +1,151 @@
+"""A check: probes of a solution.
+
+A *probe* calls a :class:`Solution` and returns named values. Each value also has a gradient by each
+random input and weight of the probe. A solution with the values and the gradients of the right one
+is right. A solution with the values of a known mistake has made that mistake.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from glassformer.tools.learn.inputs import Leaves, drawn, noted
+
+__all__ = [
+    "GRADIENT",
+    "Check",
+    "Evidence",
+    "Probe",
+    "Results",
+    "Solution",
+    "Values",
+    "check_of",
+    "listed",
+    "measure",
+    "probe",
+    "unchanged",
+    "unpacked",
+    "values_of",
+]
+
+GRADIENT = "gradient with respect to "
+"""The beginning of the names of gradients among the values."""
+
+Solution: TypeAlias = Any
+"""A learner's file, or the right solution: the lesson's holes are its attributes."""
+Values: TypeAlias = dict[str, NDArray[Any]]
+"""The named values of one probe."""
+Results: TypeAlias = dict[str, Values]
+"""The values of each probe, by the probe's name. A probe that raised an error is left out."""
+Probe: TypeAlias = Callable[[Solution], Mapping[str, object]]
+Evidence: TypeAlias = Callable[[Results], str | None]
+"""A sentence with numbers from the learner's results; None if they show nothing."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """All code that judges a solution of one lesson.
+
+    ``probes`` belong to the holes; the smallest comes first, and its docstring describes its input.
+    ``laws`` hold for every right solution: each returns the evidence against it.
+    """
+
+    probes: Mapping[str, tuple[Probe, ...]]
+    laws: Mapping[str, Evidence] = field(default_factory=dict)
+
+
+def probe(text: str, function: Probe) -> Probe:
+    """A probe whose input this text describes; the text is its name, too."""
+    function.__name__ = function.__doc__ = text
+    return function
+
+
+def listed(**settings: object) -> str:
+    """Settings in the text of a probe.
+
+    >>> listed(length=5, d_model=14)
+    'length 5, d_model 14'
+    """
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
+def check_of(lesson: str) -> Check:
+    """The check of the lesson of this name, from ``probes.py`` in its folder."""
+    return import_module(f"glassformer.tools.learn.lessons.{lesson}.probes").CHECK
+
+
+def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = True) -> Results:
+    """The results of a solution of our own: a probe that raises an error is left out."""
+    results: Results = {}
+    for probe in probes:
+        try:
+            results[probe.__name__] = values_of(probe, solution, gradients=gradients)
+        except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
+            continue
+    return results
+
+
+def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
+    """The values of one probe, and their gradients; whether the solution changes its inputs.
+
+    A tensor that the solution makes is float64, as the inputs are.
+    """
+    with noted() as (leaves, inputs):
+        values = dict(probe(solution))
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            raise TypeError(f"the function returns {len(value)} values; expected the {name}")
+    if inputs:
+        values["inputs are changed"] = not all(torch.equal(*pair) for pair in inputs)
+    if gradients:
+        values |= _gradients(values, leaves)
+    return {
+        name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
+        for name, value in values.items()
+    }
+
+
+def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor]:
+    """The gradients of a random mixture of all values, by each leaf; zero if none gets there."""
+    outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
+    if not outputs or not leaves:
+        return {}
+    mixture = torch.stack([(x.double() * drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
+    gradients: Iterable[Tensor | None] = [None] * len(leaves)
+    with suppress(RuntimeError):  # no gradient at all, or a value that was changed in place
+        gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
+    return {
+        f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient
+        for (name, leaf), gradient in zip(leaves, gradients, strict=True)
+    }
+
+
+def unchanged(
+    first: Probe, second: Probe, sentence: str, *, at: Any = (), value: str = "output"
+) -> Evidence:
+    """The evidence if two probes have other outputs: the sentence with the greatest change.
+
+    ``at`` is the place of the second output in the first one.
+    """
+
+    def evidence(results: Results) -> str | None:
+        output, other = results[first.__name__][value][at], results[second.__name__][value]
+        change = abs(output - other).max() if output.shape == other.shape else 0.0
+        return None if change < 1e-9 else sentence.format(f"{change:.3g}")
+
+    return evidence
+
+
+def unpacked(answer: object, *names: str) -> Any:
+    """The parts of a function's answer; TypeError for another number of them."""
+    if not isinstance(answer, tuple) or len(answer) != len(names):
+        kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
+        raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
+    return answer

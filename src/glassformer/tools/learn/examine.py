@@ -1,0 +1,177 @@
+"""From a learner's file to a verdict: another process runs the file, this one judges its values."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from glassformer.support.errors import InputError
+from glassformer.support.strangers import MOST_JSON, opened, read_bytes, read_json
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import Lesson
+from glassformer.tools.learn.source import MOST_BYTES, read_source
+from glassformer.tools.learn.verdict import Verdict
+
+__all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
+
+SECONDS = 10  # of a learner's code; then it says where it is, and ends
+_END = 1 << 16  # bytes of the log that are read: its last ones
+_STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
+
+
+class Worker:
+    """A process that imports torch, then waits for one file to run.
+
+    A watch starts it before it is needed, so that a save is answered at once. Use it once.
+    """
+
+    def __init__(self) -> None:
+        # Windows removes no file that a process of the learner's still has open.
+        self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._log = Path(self._directory.name, "log")
+        with self._log.open("wb") as stream:
+            self._process = subprocess.Popen(
+                # -P: a file torch.py in the current directory is not torch.
+                [sys.executable, "-P", "-m", "glassformer.tools.learn.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=stream,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process and all processes that it has started."""
+        # A group that has ended raises ProcessLookupError; on macOS PermissionError.
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:  # Windows has no groups of processes
+                self._process.kill()
+        self._process.communicate()
+        self._directory.cleanup()
+
+    def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
+        """The answer of the process about the file: results, errors, prints.
+
+        If the process ended before it, ``log`` has the last words of Python.
+        """
+        if not file.is_file():
+            way = Folder(file.parent).command()
+            raise InputError(f"{file}: no such file; this makes it: {way}")
+        out = Path(self._directory.name, "answer.json")
+        request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
+        try:
+            self._process.communicate(request.encode(), _STARTING + SECONDS)
+        except subprocess.TimeoutExpired:
+            return {"log": "Timeout"}
+        if not out.is_file():
+            with opened(self._log) as log:
+                log.seek(max(0, self._log.stat().st_size - _END))
+                return {"log": log.read().decode(errors="replace")}
+        try:
+            return read_json(out, dict[str, Any], most_bytes=MOST_JSON)
+        except InputError as error:
+            return {"log": f"Traceback: {error}"}
+
+
+def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
+    """Examine the lesson's file of a folder; a right one is noted there."""
+    file = folder.file(lesson)
+    source = read_bytes(file, most_bytes=MOST_BYTES) if file.is_file() else b""
+    import_module("glassformer.tools.learn.judge")  # with torch, while the worker imports it too
+    verdict = verdict_on(lesson, file, worker.answer(lesson, file))
+    if verdict.outcome == "right":
+        try:
+            folder.note_right(lesson, source)
+        except OSError as error:  # such as a folder for reading alone
+            note = f"Not noted as learned: {error.filename}: {error.strerror}"
+            return replace(verdict, lines=(note,))
+    return verdict
+
+
+def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
+    """The same, in a worker of its own."""
+    with Worker() as worker:
+        return checked_verdict(folder, lesson, worker)
+
+
+def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
+    """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
+    try:
+        if "log" in answer:
+            return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
+        return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+    except (InputError, LookupError, TypeError, AttributeError) as error:  # a forged answer
+        reason = f"{type(error).__name__}: {error}"
+        return Verdict(lesson.name, "error", (f"No check can read the file's answer ({reason}).",))
+
+
+def _end_of(file: Path, log: str) -> str:
+    """The message if the process has ended: it ran too long, it failed, or the file ended it."""
+    if "Timeout" in log:  # then the lines that ran, the innermost first
+        text = "Your code runs for ever, or far too long"
+        line = re.search(rf'{file.name}", line (\d+)', log)
+        if line is None:
+            return f"{text}."
+        code = "".join(read_source(file).splitlines()[int(line[1]) - 1 :][:1]).strip()
+        return f"{text}: it was at line {line[1]}{', ' if code else ''}{code}"
+    if "Traceback" in log:  # errors of the learner's file are part of an answer
+        return f"The check failed, not your file: {log.strip().splitlines()[-1]}"
+    return "Your file ended Python before the check was done. Does it call os._exit?"
+
+
+def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
+    """The verdict on the first hole that is not right."""
+    from glassformer.tools.learn.judge import UNSTEADY, Judge
+    from glassformer.tools.learn.worker import array_from
+
+    if failure := answer.get("file"):
+        return Verdict(lesson.name, "error", tuple(_error_lines(failure, file)))
+    results = {
+        probe: {name: array_from(value) for name, value in values.items()}
+        for probe, values in answer["results"].items()
+    }
+    for hole in lesson.holes:
+        judge, wrong = Judge.of(lesson, hole), partial(Verdict, lesson.name, hole=hole)
+        names = [probe.__name__ for probe in judge.probes]
+        failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
+        if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
+            return wrong("empty", (f"{hole} is not written yet.",))
+        if set(names) & set(answer["unsteady"]):
+            return wrong("law", (UNSTEADY,))
+        verdict = judge.verdict(results)
+        if verdict is None:
+            probe = next(probe for probe in judge.probes if probe.__name__ in failures)
+            lines = (*_error_lines(failures[probe.__name__], file), f"The input: {probe.__doc__}.")
+            return wrong("error", lines)
+        if verdict.outcome != "right":
+            return replace(verdict, hole=hole)
+    return Verdict(lesson.name, "right")
+
+
+def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
+    """An error of the learner's code in words: where, what, and the shapes on that line."""
+    if failure["error"] == "missing":
+        yield f"{failure['text']} is missing: write it in your file, as a function of this name."
+        reset = Folder(file.parent).command("reset", file.stem[3:])
+        yield f"This makes the file anew, and keeps yours beside it: {reset}"
+        return
+    text = failure["text"] or failure["error"]
+    if "line" in failure:
+        yield f"Line {failure['line']}: {failure['code']}"
+    yield f"{failure['error']}: {text}"
+    for name, shape in failure.get("shapes", {}).items():
+        yield f"{name} is {shape}"

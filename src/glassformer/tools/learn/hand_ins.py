@@ -1,0 +1,68 @@
+"""A folder of hand-ins: one learner's folder for each learner, checked together."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from glassformer.tools.learn.examine import Worker, verdict_on
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import Lesson, lesson, lessons
+from glassformer.tools.learn.verdict import Verdict
+
+__all__ = ["cells_of", "check_hand_ins", "folders_in", "line_of"]
+
+
+def folders_in(directory: Path) -> list[Folder]:
+    """The learners' folders in a directory, by name."""
+    subdirectories = sorted(path for path in directory.iterdir() if path.is_dir())
+    return [folder for folder in map(Folder, subdirectories) if folder.has_lessons()]
+
+
+def check_hand_ins(folders: Sequence[Folder]) -> Iterator[tuple[str, list[Verdict]]]:
+    """Each learner's name and verdicts, as soon as they are there: on the lessons that are begun.
+
+    As many files run at once as this machine has cores.
+    """
+    begun = [
+        [(folder, each) for each in lessons() if not folder.untouched(each)] for folder in folders
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = pool.map(lambda pair: _answer(*pair), [pair for pairs in begun for pair in pairs])
+        for folder, pairs in zip(folders, begun, strict=True):
+            verdicts = [verdict_on(each, folder.file(each), next(answers)) for _, each in pairs]
+            yield folder.path.name, verdicts
+
+
+def _answer(folder: Folder, lesson: Lesson) -> dict[str, Any]:
+    with Worker() as worker:
+        return worker.answer(lesson, folder.file(lesson))
+
+
+def line_of(learner: str, verdicts: Sequence[Verdict]) -> str:
+    """A learner's line: the lessons that are right, and the reason for each other one.
+
+    >>> line_of("ada", [Verdict("attention", "right"), Verdict("padding", "empty")])
+    'ada: right 1; 2 not written yet'
+    """
+    right = [lesson(each.lesson).number for each in verdicts if each.outcome == "right"]
+    wrong = [each for each in verdicts if each.outcome != "right"]
+    parts = [f"right {' '.join(map(str, right))}"] if right else []
+    parts += [f"{lesson(each.lesson).number} {_reason(each)}" for each in wrong]
+    return f"{learner}: {'; '.join(parts) or 'nothing begun'}"
+
+
+def cells_of(verdicts: Sequence[Verdict]) -> list[str]:
+    """A cell for each lesson: right, the reason, or nothing if the lesson is not begun."""
+    reasons = {each.lesson: _reason(each) for each in verdicts}
+    return [reasons.get(each.name, "") for each in lessons()]
+
+
+def _reason(verdict: Verdict) -> str:
+    """The mistakes by their ids; or the first line of the message, or the outcome."""
+    if verdict.mistakes:
+        return " or ".join(" + ".join(mistake) for mistake in verdict.mistakes)
+    if verdict.outcome in ("right", "empty"):
+        return "right" if verdict.outcome == "right" else "not written yet"
+    return f"{verdict.outcome}: {verdict.lines[0]}" if verdict.lines else verdict.outcome

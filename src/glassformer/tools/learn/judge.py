@@ -1,0 +1,245 @@
+"""The verdict on a solution: right, or the mistake by its name.
+
+Each hole is judged by its own probes, and these are the questions in their order: Are all values
+right, and then their gradients? Are they those of one known mistake, or of two? Do they break a
+law? If nothing is known: which number differs first?
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glassformer.tools.learn.check import GRADIENT, Check, Probe, Results, Values, check_of, measure
+from glassformer.tools.learn.edits import EditError, solution
+from glassformer.tools.learn.lesson import Lesson
+from glassformer.tools.learn.measured import cost_of
+from glassformer.tools.learn.verdict import Mistake, Verdict
+
+__all__ = ["UNSTEADY", "Judge", "same"]
+
+UNSTEADY = (
+    "Two calls with the same input give different values. Look for a new layer in each call, or for"
+    " dropout outside of training."
+)
+"""The message if the values of a probe change from call to call."""
+
+_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges the values of one hole's probes.
+
+    >>> from glassformer.tools.learn.lesson import lesson
+    >>> judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
+    >>> judge.verdict(judge.results(("scale-missing",))).mistakes
+    (('scale-missing',),)
+    """
+
+    lesson: Lesson
+    check: Check
+    probes: tuple[Probe, ...]
+    right: Results
+
+    @classmethod
+    @cache
+    def of(cls, lesson: Lesson, hole: str) -> "Judge":
+        """The judge of one hole of a lesson; made once."""
+        check = check_of(lesson.name)
+        probes = check.probes[hole]
+        return cls(lesson, check, probes, measure(probes, solution(lesson)))
+
+    def results(self, mistake: Mistake) -> Results:
+        """The results of the right solution with a mistake."""
+        values = {probe.__name__: _values(self.lesson, mistake, probe) for probe in self.probes}
+        return {name: each for name, each in values.items() if each is not None}
+
+    def verdict(self, results: Results) -> Verdict | None:
+        """The verdict; None if errors left out some probes, and no mistake explains the others."""
+        results = {
+            probe.__name__: results[probe.__name__]
+            for probe in self.probes
+            if probe.__name__ in results
+        }
+        if same(self.right, results):
+            if wrong := tuple(self._difference(results, gradients=True)):
+                return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong))
+            return Verdict(self.lesson.name, "right")
+        if mistakes := self.mistakes(results):
+            lines = tuple(self._explained(mistakes, results))
+            return Verdict(self.lesson.name, "mistake", lines, mistakes)
+        if len(results) < len(self.right):
+            return None
+        difference = tuple(self._difference(results))
+        for law, evidence in self._broken_laws(results):
+            return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
+        return Verdict(self.lesson.name, "difference", difference)
+
+    def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
+        """Each law that the results break, with the evidence in numbers."""
+        if any(_is_text(v, self.right[p][n]) for p, vs in results.items() for n, v in vs.items()):
+            return
+        for law, broken in self.check.laws.items():
+            with suppress(LookupError, TypeError, ValueError):  # a value is missing, or no array
+                if evidence := broken(results):
+                    yield law, evidence
+
+    def mistakes(self, results: Results) -> tuple[Mistake, ...]:
+        """The single mistakes with these results; if there are none, the pairs of mistakes."""
+        if same(results, self.right):
+            return ()
+        singles: list[Mistake] = [(name,) for name in self.lesson.mistakes]
+        for candidates in (singles, self.pairs()):
+            fitting = tuple(each for each in candidates if self._explains(each, results))
+            if fitting:
+                return fitting
+        return ()
+
+    def pairs(self) -> Iterator[Mistake]:
+        """Every two mistakes that this hole's probes show, and whose edits both fit."""
+        shown = [
+            name for name in self.lesson.mistakes if not same(self.right, self.results((name,)))
+        ]
+        for pair in combinations(shown, 2):
+            with suppress(EditError):
+                solution(self.lesson, *pair)
+                yield pair
+
+    def _explains(self, mistake: Mistake, results: Results) -> bool:
+        """Whether the mistake has these values, and raises errors in the same probes.
+
+        Most mistakes differ in the first probe: the others are not measured then.
+        """
+        return bool(results) and all(
+            _alike(results.get(probe.__name__), _values(self.lesson, mistake, probe))
+            for probe in self.probes
+        )
+
+    def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
+        """Each mistake's name, numbers, the paper, the effect on a translator."""
+        if len(mistakes) > 1:
+            yield "One of these mistakes; the probes cannot tell them apart."
+        names = [name for mistake in mistakes for name in mistake]
+        # Of two mistakes, the evidence does not say which one it shows.
+        laws = self._broken_laws(results) if len(names) == 1 else iter(())
+        _, evidence = next(laws, ("", ""))
+        for name in names:
+            known = self.lesson.mistakes[name]
+            yield f"{known.says} {evidence}".rstrip()
+            yield known.paper
+            yield f"In a translator: {known.costs}"
+            if cost := cost_of(name):
+                yield cost
+        if len(mistakes) == 1:
+            yield from self._difference(results)
+
+    def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
+        """The first value that differs, in the smallest probe that shows it, with both numbers.
+
+        ``gradients``: the first gradient instead.
+        """
+        for probe in self.probes:
+            right = self.right[probe.__name__]
+            for name, value in results.get(probe.__name__, {}).items():
+                if name.startswith(GRADIENT) != gradients:
+                    continue
+                if not _equal(value, right[name]):
+                    yield _compared(name, value, right[name])
+                    yield f"The input: {probe.__doc__}."
+                    return
+
+
+@cache
+def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
+    """The values of a probe with a mistake, measured once; None if it raises an error.
+
+    A mistake is known by its values: it needs no gradients.
+    """
+    return measure((probe,), solution(lesson, *mistake), gradients=False).get(probe.__name__)
+
+
+def same(results: Results, others: Results) -> bool:
+    """Whether each probe of ``results`` has the same values in ``others``."""
+    return all(_alike(values, others.get(probe)) for probe, values in results.items())
+
+
+def _alike(values: Values | None, others: Values | None) -> bool:
+    """Whether one probe gives the same values, or the same error. Gradients do not count."""
+    if values is None or others is None:
+        return values is others
+    names, other_names = (
+        [name for name in each if not name.startswith(GRADIENT)] for each in (values, others)
+    )
+    return names == other_names and all(_equal(values[name], others[name]) for name in names)
+
+
+def _cut_off(results: Results) -> Iterator[str]:
+    """A line if no gradient at all gets through a probe."""
+    for values in results.values():
+        gradients = [value for name, value in values.items() if name.startswith(GRADIENT)]
+        if gradients and not any(value.any() for value in gradients):
+            yield (
+                "Nothing learns through it: no gradient gets to its inputs and weights. Look for"
+                " no_grad, detach, .data, torch.tensor(…) or NumPy."
+            )
+            return
+
+
+def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
+    if value.shape != other.shape or value.dtype.kind != other.dtype.kind:
+        return False
+    if value.dtype.kind != "f":
+        return bool(np.array_equal(value, other))
+    return bool(_close(value, other).all())
+
+
+def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two arrays of numbers are equal, as closely as their types allow."""
+    tolerance = max(_TOLERANCES[value.dtype.name], _TOLERANCES[other.dtype.name])
+    return np.isclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def _is_text(value: NDArray[Any], right: NDArray[Any]) -> bool:
+    """Whether a value is None, say, or another object, where numbers are right."""
+    return value.dtype.kind == "U" != right.dtype.kind
+
+
+def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    if _is_text(value, right):
+        return f"Your {name} is {str(value.item())[:40]}; right are numbers of shape {right.shape}."
+    if value.shape != right.shape:
+        return f"The shape of your {name} is {value.shape}; right is {right.shape}."
+    if value.dtype.kind != right.dtype.kind:
+        return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
+    if value.size <= 6:
+        shown, expected = _both_listed(value.tolist(), right.tolist())
+        return f"Your {name}: {shown}; right is {expected}."
+    wrong = np.argwhere(~_close(value, right) if value.dtype.kind == "f" else value != right)
+    place = tuple(wrong[0].tolist())
+    shown, expected = _both_listed(value[place].item(), right[place].item())
+    return (
+        f"Your {name}{list(place)} is {shown}; right is {expected}"
+        f" ({len(wrong)} of {value.size} numbers differ)."
+    )
+
+
+def _both_listed(value: object, right: object) -> tuple[str, str]:
+    """Both with four digits; with nine or twelve, if fewer show no difference."""
+    for digits in (4, 9, 12):
+        texts = _listed(value, digits), _listed(right, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _listed(value: object, digits: int) -> str:
+    """A number with so many digits; a list of them in brackets."""
+    if isinstance(value, list):
+        return f"[{', '.join(_listed(each, digits) for each in value)}]"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,119 @@
+"""Probes of the feed-forward network, the layer norm, and the residual block."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe, unchanged
+from glassformer.tools.learn.inputs import Known, filled, given, numbers
+
+__all__ = ["CHECK"]
+
+SMALL = [[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]], [[0.0, 4.0, 1.0], [6.0, 1.0, 1.0]]]
+
+
+def network(solution: Solution) -> dict[str, Any]:
+    """x (2, 3, 5), d_ff 7"""
+    return {"output": filled(solution.FeedForward(5, 7))(numbers(2, 3, 5))}
+
+
+def _normed(x: list[list[list[float]]], epsilon: float) -> Probe:
+    return probe(
+        f"x {x}, weight 1, bias 0, epsilon {epsilon}",
+        lambda solution: _plain_norm(solution, given(x), epsilon),
+    )
+
+
+def vectors(solution: Solution) -> dict[str, Any]:
+    """x (2, 3, 5), weight (5), bias (5), epsilon 0.5"""
+    return _layer_norm(solution, numbers(2, 3, 5))
+
+
+def large_mean(solution: Solution) -> dict[str, Any]:
+    """x (2, 3, 5) with a mean of about 100,000, weight 1, bias 0, epsilon 0.5"""
+    return _plain_norm(solution, numbers(2, 3, 5) + 1e5, 0.5)
+
+
+def alone(solution: Solution) -> dict[str, Any]:
+    """the first vector of `vectors` alone: x (1, 1, 5)"""
+    return _layer_norm(solution, numbers(2, 3, 5)[:1, :1])
+
+
+def _plain_norm(solution: Solution, x: Tensor, epsilon: float) -> dict[str, Any]:
+    width = x.size(-1)
+    return {"output": solution.layer_norm(x, torch.ones(width), torch.zeros(width), epsilon)}
+
+
+def _layer_norm(solution: Solution, x: Tensor) -> dict[str, Any]:
+    return {"output": solution.layer_norm(x, numbers(5, seed=1), numbers(5, seed=2), 0.5)}
+
+
+def _block(solution: Solution, norm: str, dropout: nn.Module | None = None) -> Any:
+    """A residual block with a norm and a dropout of our own: no other hole matters."""
+    block = solution.ResidualBlock(filled(nn.Linear(5, 5)), 5, norm=norm)
+    block.norm = filled(nn.LayerNorm(5))
+    block.norm.epsilon = block.norm.eps  # its name in the learner's file
+    block.dropout = dropout or nn.Identity()
+    return block
+
+
+def _before(norm: str) -> Probe:
+    return probe(
+        f'x (2, 3, 5), norm "{norm}"',
+        lambda solution: {"input of the sublayer": _block(solution, norm).before(numbers(2, 3, 5))},
+    )
+
+
+def _added(norm: str, dropout: nn.Module | None = None) -> Probe:
+    def added(solution: Solution) -> dict[str, Any]:
+        block = _block(solution, norm, dropout)
+        return {"stream": block.add(numbers(2, 3, 5), numbers(2, 3, 5, seed=1))}
+
+    drops = "a dropout that drops the columns 0, 2 and 4" if dropout else "no dropout"
+    return probe(f'x (2, 3, 5), output (2, 3, 5), norm "{norm}", {drops}', added)
+
+
+def mean_and_variance(results: Results) -> str | None:
+    vector = results[SMALL_NUMBERS.__name__]["output"].reshape(-1, 3)[0]
+    if not np.isfinite(vector).all():
+        return "[1, 3, 8] becomes infinite, or no number at all."
+    mean, variance = vector.mean(), vector.var()
+    if abs(mean) < 1e-9 and abs(variance - 1) < 1e-4:
+        return None
+    return f"[1, 3, 8] has mean {mean:.4g} and variance {variance:.4g} afterwards."
+
+
+def free_stream(results: Results) -> str | None:
+    stream = results[PRE_SUM.__name__]["stream"]
+    right = (numbers(2, 3, 5) + numbers(2, 3, 5, seed=1)).detach().numpy()
+    if stream.shape != right.shape:
+        return f"The stream (2, 3, 5) has shape {stream.shape} afterwards."
+    change = abs(stream - right).max()
+    return None if change < 1e-9 else f"It differs from x + output by up to {change:.3g}."
+
+
+SMALL_NUMBERS = _normed(SMALL, 0.0)
+PRE_SUM, SOME_DROPPED = _added("pre"), Known(lambda x: x * (2 * (torch.arange(5) % 2)))
+CHECK = Check(
+    probes={
+        "FeedForward.forward": (network,),
+        "layer_norm": (
+            *(SMALL_NUMBERS, _normed(SMALL, 0.5), _normed([[[2.0, 2.0, 2.0]]], 0.5)),
+            *(vectors, large_mean, alone),
+        ),
+        "ResidualBlock.before": (_before("post"), _before("pre")),
+        "ResidualBlock.add": (
+            *(_added("post"), PRE_SUM),
+            *(_added("post", SOME_DROPPED), _added("pre", SOME_DROPPED)),
+        ),
+    },
+    laws={
+        "A vector's norm depends on that vector alone.": unchanged(
+            vectors, alone, "Without the others, the first vector changes by {}.", at=np.s_[:1, :1]
+        ),
+        "Each vector has mean 0 and variance 1 after the norm.": mean_and_variance,
+        "In pre-norm the stream is x + output.": free_stream,
+    },
+)

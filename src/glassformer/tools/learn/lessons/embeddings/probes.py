@@ -1,0 +1,95 @@
+"""Probes of the scaled embedding, and of the projection with the same table."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.tools.learn.check import Check, Results, Solution
+from glassformer.tools.learn.inputs import given, numbers
+
+__all__ = ["CHECK"]
+
+
+def one_token(solution: Solution) -> dict[str, Any]:
+    """tokens [[1]], table [[0, 0], [3, 4]]"""
+    return _embedded(solution, [[1]], torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+
+
+def tokens(solution: Solution) -> dict[str, Any]:
+    """tokens [[1, 4, 1], [6, 2, 5]], table (7, 5)"""
+    return _embedded(solution, [[1, 4, 1], [6, 2, 5]], numbers(7, 5).detach())
+
+
+def _embedded(solution: Solution, tokens: list[list[int]], table: Tensor) -> dict[str, Any]:
+    embedding = solution.ScaledEmbedding(*table.shape).double()
+    embedding.weight.data.copy_(table)
+    output = embedding(given(tokens))
+    return {
+        "output": output,
+        "gradient of the table": _gradient(output, embedding.weight),
+        "the table is changed": not torch.equal(embedding.weight.data, table),
+    }
+
+
+def one_state(solution: Solution) -> dict[str, Any]:
+    """states [[[2, 3]]], table [[1, 0], [0, 1], [1, 1]]"""
+    model = _model(solution, torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+    return {"logits": model.project(given([[[2.0, 3.0]]]))}
+
+
+def states(solution: Solution) -> dict[str, Any]:
+    """states (2, 3, 5), table (7, 5)"""
+    return {"logits": _model(solution, numbers(7, 5).detach()).project(_states())}
+
+
+def update(solution: Solution) -> dict[str, Any]:
+    """states (2, 3, 5), table (7, 5); then 1 is added to each number of the table"""
+    model = _model(solution, numbers(7, 5).detach())
+    table = model.target_embedding.weight
+    gradient = _gradient(model.project(_states()).square(), table)
+    table.data += 1
+    return {
+        "logits after an update of the table": model.project(_states()),
+        "gradient of the table": gradient,
+        "number of tables": sum(weight.shape == table.shape for weight in model.parameters()),
+    }
+
+
+def _states() -> Tensor:
+    return numbers(2, 3, 5, seed=1).detach()
+
+
+def _gradient(output: Tensor, weight: Tensor) -> Tensor:
+    """The gradient of the output's sum; zero if it does not get there."""
+    if output.requires_grad:
+        output.sum().backward()
+    return torch.zeros_like(weight) if weight.grad is None else weight.grad
+
+
+def _model(solution: Solution, table: Tensor) -> Any:
+    """The solution's Transformer with this table; a copy of it has the same numbers."""
+    vocab, d_model = table.shape
+    model = solution.Transformer(vocab, d_model).double()
+    for weight in (*model.parameters(), *model.buffers(), *vars(model).values()):
+        if isinstance(weight, Tensor) and weight.shape == table.shape:
+            weight.data.copy_(table)
+    return model
+
+
+def learned(results: Results) -> str | None:
+    """Whether a gradient gets to the table."""
+    for values in results.values():
+        gradient = values.get("gradient of the table")
+        if gradient is not None and not gradient.any():
+            return "After the backward pass, the gradient of the table is zero."
+    return None
+
+
+CHECK = Check(
+    probes={
+        "ScaledEmbedding.forward": (one_token, tokens),
+        "Transformer.project": (one_state, states, update),
+    },
+    laws={"The table learns from the way in, and from the way out.": learned},
+)

@@ -1,0 +1,185 @@
+"""Probes of greedy search, and of the KV cache."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.decoding.protocols import Vocabulary
+from glassformer.model.cache import BlockState
+from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
+from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.table_model import TableModel
+
+__all__ = ["CHECK"]
+
+IDS = Vocabulary(bos_id=1, eos_id=2)
+
+
+def one_sentence(solution: Solution) -> dict[str, Any]:
+    """one row, bos 1, eos 2, at most 9 tokens; after 1 comes 5, then 6, then 2, then 4, 7, 2"""
+    return _searched(solution, _chain(), [9])
+
+
+def one_token(solution: Solution) -> dict[str, Any]:
+    """the same with at most 1 token"""
+    return _searched(solution, _chain(), [1])
+
+
+def sentences(solution: Solution) -> dict[str, Any]:
+    """four rows of different logits, vocabulary 7, bos 1, eos 2, at most 3, 9, 8 and 8 tokens"""
+    return _searched(solution, _four(), [3, 9, 8, 8])
+
+
+def sentences_alone(solution: Solution) -> dict[str, Any]:
+    """the rows of `sentences`, each one searched alone"""
+    targets = [
+        _searched(solution, _four(), [limit], rows=[row])["targets"][1:-1]
+        for row, limit in enumerate([3, 9, 8, 8])
+    ]
+    return {"targets": f"[{', '.join(targets)}]"}
+
+
+def other_ids(solution: Solution) -> dict[str, Any]:
+    """seven rows, vocabulary 7, bos 6, eos 0, at most 4 tokens each"""
+    return _searched(
+        solution, TableModel.random(7, 7, seed=20), [4] * 7, ids=Vocabulary(bos_id=6, eos_id=0)
+    )
+
+
+def loud_row(solution: Solution) -> dict[str, Any]:
+    """two rows, at most 6 tokens each; all logits of the first are above those of the second"""
+    language = TableModel.random(2, 7, seed=9)
+    language.by_place = language.by_place + torch.tensor([40, 0])[:, None, None]
+    return _searched(solution, language, [6, 6])
+
+
+def nearly_equal(solution: Solution) -> dict[str, Any]:
+    """five searches of one row, at most 4 tokens, all logits between -0.05 and 0.05"""
+    targets = set()
+    for _ in range(5):
+        language = TableModel.random(1, 7, seed=11)
+        language.by_place, language.by_tokens = language.by_place / 100, language.by_tokens / 100
+        targets.add(_searched(solution, language, [4])["targets"])
+    return {"different targets": len(targets)}
+
+
+def _chain() -> TableModel:
+    following = {1: 5, 5: 6, 6: 2, 2: 4, 4: 7, 7: 2, 0: 3, 3: 3}
+    rows = {token: [0.05] * 8 for token in following}
+    for token, after in following.items():
+        rows[token][after] = 0.65
+    rows[1][0] = rows[5][0] = rows[6][0] = 0.01
+    return TableModel.table(rows)
+
+
+def _four() -> TableModel:
+    return TableModel.random(4, 7, seed=1057)
+
+
+def _searched(
+    solution: Solution,
+    language: TableModel,
+    max_lengths: list[int],
+    *,
+    rows: list[int] | None = None,
+    ids: Vocabulary = IDS,
+) -> dict[str, Any]:
+    limits = given(max_lengths)
+    targets = solution.greedy(
+        language.step, language.state(rows), max_lengths=limits, vocabulary=ids
+    )
+    targets = [[int(token) for token in target] for target in targets]
+    pairs = zip(targets, max_lengths, strict=True)
+    needed = max(len(target) + (len(target) < limit) for target, limit in pairs)
+    in_vain = max(0, language.rows_read - needed * len(max_lengths))
+    return {"targets": str(targets), "tokens read in vain": in_vain}
+
+
+def second_token(solution: Solution) -> dict[str, Any]:
+    """a cache of 1 target and 2 source tokens, 1 row, 1 head, d_head 1; the key 5, the value 6"""
+    fields = (
+        torch.tensor(each).view(1, 1, -1, 1) for each in ([1.0], [2.0], [3.0, 4.0], [7.0, 8.0])
+    )
+    return _grown(solution.BlockState(*fields), given([[[[5.0]]]]), given([[[[6.0]]]]))
+
+
+def next_token(solution: Solution) -> dict[str, Any]:
+    """a cache of 7 target and 11 source tokens, 5 rows, 3 heads, d_head 13"""
+    return _grown(_large(solution), numbers(5, 3, 1, 13, seed=5), numbers(5, 3, 1, 13, seed=6))
+
+
+def two_rows(solution: Solution) -> dict[str, Any]:
+    """rows [1, 0] of 2 rows, 1 head, d_head 1, 1 target and 1 source token"""
+    fields = (torch.tensor([one, one + 1]).view(2, 1, 1, 1) for one in (1.0, 3.0, 5.0, 7.0))
+    return _fields(solution.BlockState(*fields).select(torch.tensor([1, 0])))
+
+
+def _selected(*rows: int) -> Probe:
+    text = f"rows {[*rows]} of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"
+    return probe(text, lambda solution: _fields(_large(solution).select(torch.tensor(rows))))
+
+
+def _large(solution: Solution) -> BlockState:
+    lengths = enumerate((7, 7, 11, 11))
+    fields = (numbers(5, 3, length, 13, seed=seed) for seed, length in lengths)
+    return solution.BlockState(*fields)
+
+
+def _grown(old: BlockState, key: Tensor, value: Tensor) -> dict[str, Any]:
+    before = {name: field.clone() for name, field in _fields(old).items()}
+    new = _fields(old.grown(key, value))
+    changed = any(not torch.equal(before[name], field) for name, field in _fields(old).items())
+    return new | {"the old cache is changed": changed}
+
+
+def _fields(cache: BlockState) -> dict[str, Tensor]:
+    names = ("self_keys", "self_values", "memory_keys", "memory_values")
+    return {name: getattr(cache, name) for name in names}
+
+
+def in_company(results: Results) -> str | None:
+    together, alone = (results[name]["targets"] for name in ("sentences", "sentences_alone"))
+    return None if together == alone else f"Together the rows give {together}, alone {alone}."
+
+
+def drawn(results: Results) -> str | None:
+    count = results["nearly_equal"]["different targets"]
+    return None if count == 1 else f"Five searches of the same row give {count} targets."
+
+
+def read_in_vain(results: Results) -> str | None:
+    for values in results.values():
+        if count := values.get("tokens read in vain"):
+            return f"The decoder reads {count} tokens more than it needs."
+    return None
+
+
+def length(results: Results) -> str | None:
+    shape = results["second_token"]["self_keys"].shape
+    if shape[2:3] == (2,):
+        return None
+    return f"From a cache of 1 token, grown makes self_keys of shape {shape}."
+
+
+CHECK = Check(
+    probes={
+        "greedy": (
+            one_sentence,
+            one_token,
+            sentences,
+            sentences_alone,
+            other_ids,
+            loud_row,
+            nearly_equal,
+        ),
+        "BlockState.grown": (second_token, next_token),
+        "BlockState.select": (two_rows, _selected(2, 0, 0, 1), _selected(0, 2)),
+    },
+    laws={
+        "Greedy search draws nothing.": drawn,
+        "A sentence has the same target in any batch.": in_company,
+        "A step reads one token, and none after the end.": read_in_vain,
+        "A token adds 1 to the length of the cache.": length,
+    },
+)

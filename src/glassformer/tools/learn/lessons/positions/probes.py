@@ -1,0 +1,119 @@
+"""Probes of the sinusoids, and of their sum with the embeddings."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glassformer import sinusoidal_positions
+from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe, unchanged
+from glassformer.tools.learn.inputs import Known, numbers
+
+__all__ = ["CHECK"]
+
+
+def _table(length: int, d_model: int, **options: Any) -> Probe:
+    return probe(
+        listed(length=length, d_model=d_model, **options),
+        lambda solution: {"table": solution.sinusoidal_positions(length, d_model, **options)},
+    )
+
+
+def _precise(offset: int) -> Probe:
+    def precise(solution: Solution) -> dict[str, Any]:
+        torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
+        rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=offset))
+        right = sinusoidal_positions(2, 14, offset=offset)
+        if rows.shape != right.shape:
+            return {"table": rows, "precision of 0.001": False}
+        return {"table": right, "precision of 0.001": bool((rows - right).abs().max() < 1e-3)}
+
+    return probe(f"length 2, d_model 14, offset {offset:,}", precise)
+
+
+def odd_width(solution: Solution) -> dict[str, Any]:
+    """length 2, d_model 5, which is odd"""
+    try:
+        solution.sinusoidal_positions(2, 5)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return {"error for d_model 5": True}
+    return {"error for d_model 5": False}
+
+
+def all_tokens(solution: Solution) -> dict[str, Any]:
+    """embedded (3, 5, 14), a table (11, 14) of other numbers, no dropout"""
+    return _encoded(solution, numbers(3, 5, 14))
+
+
+def later_tokens(solution: Solution) -> dict[str, Any]:
+    """embedded (3, 5, 14), start 4"""
+    return _encoded(solution, numbers(3, 5, 14), start=4)
+
+
+def third_token(solution: Solution) -> dict[str, Any]:
+    """the third token alone: embedded (3, 1, 14), start 2"""
+    return _encoded(solution, numbers(3, 5, 14)[:, 2:3], start=2)
+
+
+def with_dropout(solution: Solution) -> dict[str, Any]:
+    """embedded (3, 5, 14), and a dropout that drops the columns 0, 2, 4, …"""
+    dropout = Known(lambda x: x * (2 * (torch.arange(14) % 2)))
+    return _encoded(solution, numbers(3, 5, 14), dropout=dropout)
+
+
+def _encoded(
+    solution: Solution, embedded: Tensor, *, start: int = 0, dropout: nn.Module | None = None
+) -> dict[str, Any]:
+    encoding = solution.PositionalEncoding(14, max_length=11).double()
+    encoding.table.data.copy_(numbers(11, 14, seed=1))
+    encoding.dropout = dropout or nn.Identity()
+    return {
+        "output": encoding(embedded, start=start),
+        "the table is trained": any(True for _ in encoding.parameters()),
+    }
+
+
+def moved(results: Results) -> str | None:
+    """Row p of a table with an offset is row p + offset of one without."""
+    whole, later = results[FIVE_ROWS.__name__]["table"], results[OFFSET.__name__]["table"]
+    if whole.shape != later.shape:
+        return f"With offset 3 the table has shape {later.shape}, without {whole.shape}."
+    if np.allclose(whole[3:], later[:2], atol=1e-4):
+        return None
+    pair = f"{later[0, 0]:.3f}", f"{whole[3, 0]:.3f}"
+    return f"Row 0 with offset 3 begins with {pair[0]}, row 3 without offset with {pair[1]}."
+
+
+def unit_pairs(results: Results) -> str | None:
+    """Sine and cosine of an angle have squares with the sum 1."""
+    for values in results.values():
+        for row, features in enumerate(values.get("table", ())):
+            total, right = (features**2).sum(), features.size / 2
+            if not abs(total - right) < 1e-3:
+                return f"The squares of row {row} sum to {total:.3f}, not {right:.0f}."
+    return None
+
+
+FIVE_ROWS, OFFSET = _table(5, 14), _table(5, 14, offset=3)
+CHECK = Check(
+    probes={
+        "sinusoidal_positions": (
+            *(_table(2, 4), FIVE_ROWS, _table(5, 14, layout="halves"), OFFSET),
+            *(_precise(256), _precise(1_000_000), odd_width),
+        ),
+        "PositionalEncoding.forward": (all_tokens, later_tokens, third_token, with_dropout),
+    },
+    laws={
+        "Row p with an offset is row p + offset without.": moved,
+        "In each pair sin² + cos² is 1.": unit_pairs,
+        "A token alone, with its start, is what it is in the whole sequence.": unchanged(
+            all_tokens,
+            third_token,
+            "The third token alone, with start 2, differs from itself in the sequence by {}.",
+            at=np.s_[:, 2:3],
+        ),
+    },
+)

@@ -1,0 +1,108 @@
+"""Probes of the learning rate's schedule, and of one update of Adam."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe, unpacked
+from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.lessons.schedule.plain import AdamState
+
+__all__ = ["CHECK"]
+
+
+def _rates(*updates: int, **settings: float) -> Probe:
+    def rates(solution: Solution) -> dict[str, Any]:
+        rates = [float(solution.noam_schedule(update, **settings)) for update in updates]
+        return {"rates": np.array(rates)}
+
+    return probe(f"updates {', '.join(map(str, updates))}; {listed(**settings)}", rates)
+
+
+def _first_step(gradient: float) -> Probe:
+    def step(solution: Solution) -> dict[str, Any]:
+        state = 0, given([0.0]), given([0.0])
+        return _stepped(solution, given([1.0]), given([gradient]), state)
+
+    return probe(f"weight [1], gradient [{gradient}], rate 0.1, state (0, [0], [0])", step)
+
+
+def later_step(solution: Solution) -> dict[str, Any]:
+    """weight and gradient (3, 5), rate 0.1, state (6, mean, square) after six updates"""
+    return _stepped(solution, *_later())
+
+
+def other_constants(solution: Solution) -> dict[str, Any]:
+    """the inputs of `later_step`, with betas (0.5, 0.8) and epsilon 0.1"""
+    return _stepped(solution, *_later(), betas=(0.5, 0.8), epsilon=0.1)
+
+
+def _later() -> tuple[Tensor, Tensor, AdamState]:
+    weight, gradient, mean, root = (numbers(3, 5, seed=seed).detach() for seed in range(4))
+    return weight, gradient, (6, given(0.5 * mean), given(root**2))
+
+
+def _stepped(
+    solution: Solution, weight: Tensor, gradient: Tensor, state: AdamState, **settings: Any
+) -> dict[str, Any]:
+    answer = solution.adam_step(weight, gradient, state=state, rate=0.1, **settings)
+    weight, state = unpacked(answer, "weight", "state")
+    updates, mean, square = unpacked(state, "updates", "mean", "square")
+    return {"weight": weight, "mean": mean, "square": square, "updates": int(updates)}
+
+
+def highest(results: Results) -> str | None:
+    update = int(np.argmax(results[CURVE.__name__]["rates"])) + 2
+    return None if update == 7 else f"With a warm-up of 7, your rate is highest at update {update}."
+
+
+def straight(results: Results) -> str | None:
+    rates = results[CURVE.__name__]["rates"]
+    if abs(rates[2] - 2 * rates[0]) < 1e-9:
+        return None
+    return f"From update 2 to 4 of the warm-up, {rates[0]:.3g} becomes {rates[2]:.3g}."
+
+
+def falling(results: Results) -> str | None:
+    rates = results[EXAMPLE.__name__]["rates"]
+    if abs(rates[0] - 2 * rates[1]) < 1e-9:
+        return None
+    return f"From update 100 to 400, after the warm-up, {rates[0]:.3g} becomes {rates[1]:.3g}."
+
+
+def first_size(results: Results) -> str | None:
+    step = 1 - float(results[FOUR.__name__]["weight"].flat[0])
+    return None if abs(step - 0.1) < 1e-6 else f"With a rate of 0.1, your first step is {step:.4g}."
+
+
+def scale(results: Results) -> str | None:
+    step, large = (
+        1 - float(results[each.__name__]["weight"].flat[0]) for each in (FOUR, THOUSANDS)
+    )
+    if abs(large - step) < 1e-6:
+        return None
+    return f"With a gradient of 4 your step is {step:.4g}; with one of 4000 it is {large:.4g}."
+
+
+EXAMPLE = _rates(100, 400, 10, d_model=4, warmup=100)
+CURVE = _rates(*range(2, 21), d_model=11, warmup=7)
+FOUR, THOUSANDS = _first_step(4.0), _first_step(4000.0)
+CHECK = Check(
+    probes={
+        "noam_schedule": (
+            *(EXAMPLE, _rates(1, d_model=4, warmup=100), CURVE),
+            _rates(500, d_model=11, warmup=7),
+            _rates(1000, 4000, 100_000, d_model=512),
+            _rates(3, d_model=11, warmup=7, factor=2.5),
+        ),
+        "adam_step": (FOUR, THOUSANDS, _first_step(0.0), later_step, other_constants),
+    },
+    laws={
+        "The rate is highest at the end of the warm-up.": highest,
+        "In the warm-up, twice the update has twice the rate.": straight,
+        "After the warm-up, four times the update has half the rate.": falling,
+        "The first step of Adam is one rate.": first_size,
+        "The size of the gradients does not matter to Adam.": scale,
+    },
+)

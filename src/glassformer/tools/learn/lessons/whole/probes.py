@@ -1,0 +1,179 @@
+"""Probes of the parts put together: embeddings, masks, towers, projection."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer import ModelConfig, Transformer
+from glassformer.model import masks
+from glassformer.model.cache import Memory
+from glassformer.tools.learn.check import Check, Solution, unchanged
+from glassformer.tools.learn.inputs import filled, hides, numbers, picks
+
+__all__ = ["CHECK"]
+
+PAD = 4
+CONFIG = ModelConfig(
+    source_vocab_size=19,
+    target_vocab_size=17,
+    d_model=6,
+    num_heads=3,
+    d_ff=11,
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+    pad_id=PAD,
+    max_length=1024,
+)
+
+
+def one_source(solution: Solution) -> dict[str, Any]:
+    """source [[5, 6, 3]], pad_id 4, random weights"""
+    return _memory(_model(solution).encode(torch.tensor([[5, 6, 3]])))
+
+
+def padded_sources(solution: Solution) -> dict[str, Any]:
+    """source (2, 7); the second sentence ends with two tokens of padding, pad_id 4"""
+    return _memory(_model(solution).encode(_source()))
+
+
+def more_padding(solution: Solution) -> dict[str, Any]:
+    """the same with two more tokens of padding in both sentences; their states are left out"""
+    return {"states": _model(solution).encode(_padded(_source())).states[:, :7]}
+
+
+def given_source_mask(solution: Solution) -> dict[str, Any]:
+    """source (2, 7), and a source_mask that hides the first token of both sentences"""
+    return _memory(_model(solution).encode(_source(), source_mask=_first_hidden()))
+
+
+def one_target(solution: Solution) -> dict[str, Any]:
+    """target [[2, 7]], a memory of three words, random weights"""
+    memory = Memory(numbers(1, 3, 6), torch.ones(1, 1, 1, 3, dtype=torch.bool))
+    return {"states": _model(solution).decode(torch.tensor([[2, 7]]), memory)}
+
+
+def equal_lengths(solution: Solution) -> dict[str, Any]:
+    """target (2, 5) with padding in the second, a memory of five words with padding, pad_id 4"""
+    return {"states": _model(solution).decode(_target(), _random_memory(5))}
+
+
+def padded_targets(solution: Solution) -> dict[str, Any]:
+    """the same, with a memory of seven words"""
+    return {"states": _model(solution).decode(_target(), _random_memory(7))}
+
+
+def changed_state(solution: Solution) -> dict[str, Any]:
+    """the same with another last token; the states before it"""
+    return {"states": _model(solution).decode(_changed(_target()), _random_memory(7))[:, :4]}
+
+
+def given_target_mask(solution: Solution) -> dict[str, Any]:
+    """target (2, 5), and a target_mask that shows each word itself alone"""
+    mask = torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5)
+    return {"states": _model(solution).decode(_target(), _random_memory(7), target_mask=mask)}
+
+
+def one_pair(solution: Solution) -> dict[str, Any]:
+    """source [[5, 6, 3]], target [[2, 7, 8]], random weights"""
+    return {"logits": _whole(solution)(torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7, 8]]))}
+
+
+def batch(solution: Solution) -> dict[str, Any]:
+    """source (2, 7) and target (2, 5); the second pair ends with padding, pad_id 4"""
+    return {"logits": _whole(solution)(_source(), _target())}
+
+
+def changed_token(solution: Solution) -> dict[str, Any]:
+    """the same with another last token in the targets; the logits before it"""
+    return {"logits": _whole(solution)(_source(), _changed(_target()))[:, :4]}
+
+
+def padded_batch(solution: Solution) -> dict[str, Any]:
+    """the same batch with two more tokens of padding in its sources"""
+    return {"logits": _whole(solution)(_padded(_source()), _target())}
+
+
+def given_masks(solution: Solution) -> dict[str, Any]:
+    """the batch, a source_mask that hides the first token, and a target_mask that is causal"""
+    model, source_mask = _whole(solution), _first_hidden()
+    target_mask = masks.subsequent_mask(5).expand(2, 1, 5, 5)
+    logits = model(_source(), _target(), source_mask=source_mask, target_mask=target_mask)
+    return {"logits": logits}
+
+
+def _model(solution: Solution) -> Any:
+    return filled(solution.Transformer(CONFIG))
+
+
+def _whole(solution: Solution) -> Any:
+    """A model with the solution's forward, and with the package's encode and decode."""
+    own = {"encode": Transformer.encode, "decode": Transformer.decode}
+    return filled(type("Whole", (solution.Transformer,), own)(CONFIG))
+
+
+def _source() -> Tensor:
+    """Words, one of them with id 0; the second source ends with padding."""
+    source = 5 + picks(2, 7, below=11)
+    source[0, 2], source[1, 5:] = 0, PAD
+    return source
+
+
+def _padded(source: Tensor) -> Tensor:
+    return torch.cat((source, torch.full((2, 2), PAD)), dim=1)
+
+
+def _changed(target: Tensor) -> Tensor:
+    return torch.cat((target[:, :-1], target[:, -1:] + 1), dim=1)
+
+
+def _target() -> Tensor:
+    """The start symbol, then words, one with id 0; the second has padding, and a word after it."""
+    target = 5 + picks(2, 5, below=11, seed=1)
+    target[:, 0] = 2
+    target[0, 2], target[1, 3] = 0, PAD
+    return target
+
+
+def _first_hidden() -> Tensor:
+    return (torch.arange(7) > 0).expand(2, 1, 1, 7)
+
+
+def _random_memory(length: int) -> Memory:
+    return Memory(numbers(2, length, 6), hides(length, 2))
+
+
+def _memory(memory: object) -> dict[str, Any]:
+    """The two values of a memory; no mask is a mask that hides nothing."""
+    if not isinstance(memory, Memory):
+        raise TypeError(f"encode returns {type(memory).__name__}; expected Memory(states, mask)")
+    mask = torch.ones(memory.states.shape[:2], dtype=torch.bool)[:, None, None]
+    return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
+
+
+FUTURE = "A changed last token changes the others by {}."
+PADDING = "Two more words of padding change the result by {}."
+CHECK = Check(
+    probes={
+        "Transformer.encode": (one_source, padded_sources, more_padding, given_source_mask),
+        "Transformer.decode": (
+            *(one_target, equal_lengths, padded_targets, changed_state, given_target_mask),
+        ),
+        "Transformer.forward": (one_pair, batch, changed_token, padded_batch, given_masks),
+    },
+    laws={
+        "No state depends on a later token.": unchanged(
+            padded_targets, changed_state, FUTURE, at=np.s_[:, :4], value="states"
+        ),
+        "No logit depends on a later token.": unchanged(
+            batch, changed_token, FUTURE, at=np.s_[:, :4], value="logits"
+        ),
+        "Padding of the source changes no state.": unchanged(
+            padded_sources, more_padding, PADDING, value="states"
+        ),
+        "Padding of the source changes no logit.": unchanged(
+            batch, padded_batch, PADDING, value="logits"
+        ),
+    },
+)

@@ -1,0 +1,77 @@
+"""Verdicts, hints and solutions as text for a terminal."""
+
+import difflib
+import textwrap
+from contextlib import suppress
+
+from rich.console import Console
+from rich.text import Text
+
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import Lesson
+from glassformer.tools.learn.source import body_of
+from glassformer.tools.learn.verdict import Verdict
+
+__all__ = ["hint_text", "next_command", "print_solution", "print_verdict"]
+
+_MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
+
+
+def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
+    """The verdict with its lines, and the learner's prints."""
+    mark, colour = _MARKS.get(verdict.outcome, ("not right yet", "red"))
+    title = Text(f"{lesson.number}. {lesson.title}: ")
+    console.print(title + Text(mark, style=f"bold {colour}"))
+    holes = list(lesson.holes)
+    if verdict.hole in holes[1:]:
+        place = holes.index(verdict.hole)
+        if len({hole.rpartition(".")[0] for hole in holes}) == 1:  # methods of one class
+            holes = [hole.rpartition(".")[2] for hole in holes]
+        done, now = holes[place - 1 : place + 1]
+        console.print(Text(f"{done} right · now {now} ({place + 1} of {len(holes)})"))
+    if verdict.printed:
+        console.print(Text("Your file prints:\n" + textwrap.indent(verdict.printed.rstrip(), "  ")))
+    for line in verdict.lines:
+        console.print(Text(line))
+    if verdict.outcome == "right":
+        for question in lesson.questions:
+            console.print(Text(f"To try: {question.question}"))
+
+
+def next_command(folder: Folder, lesson: Lesson, shown: int) -> str:
+    """The command for the hint after so many; after the last, for the solution and the answers."""
+    if shown == 3 or not lesson.hints:
+        return f"Next: {folder.command('solution', lesson.name)}"
+    number = ("--number", str(shown + 1)) if shown else ()
+    return f"Next: {folder.command('hint', lesson.name, *number)}"
+
+
+def hint_text(lesson: Lesson, hole: str, number: int) -> str:
+    """The hint of this number on a hole: the idea, the shapes, or almost the code.
+
+    If ``hole`` is empty, it is the first one.
+    """
+    if not lesson.hints:
+        return f"{lesson.title}: a harder exercise has no hints."
+    hole = hole or next(iter(lesson.holes))
+    subject = hole if len(lesson.holes) > 1 else lesson.title
+    return f"Hint {number} of 3, {subject}:\n{' '.join(lesson.hints[hole][number - 1].split())}"
+
+
+def print_solution(console: Console, lesson: Lesson, source: str, hole: str = "") -> None:
+    """The body of a hole in the package, as a diff against the learner's.
+
+    If ``hole`` is empty, those of all holes, and the answers to the questions.
+    """
+    solutions = lesson.solutions()
+    for each in [hole] if hole else solutions:
+        mine: list[str] = []
+        with suppress(SyntaxError, ValueError):  # the file is no Python
+            mine = body_of(source, each).splitlines()
+        theirs = body_of(textwrap.dedent(solutions[each]), each.rpartition(".")[2]).splitlines()
+        names = (f"your {each}", f"glassformer.{lesson.holes[each]}")
+        diff = [*difflib.unified_diff(mine, theirs, *names, lineterm="", n=99)]
+        lines = diff[:2] + diff[3:] or [f"Your {each} is the package's."]  # diff[2]: line numbers
+        console.print(Text("\n".join(lines) + "\n"), soft_wrap=True)
+    for question in () if hole else lesson.questions:
+        console.print(Text(f"{question.question}\n{question.answer}\n"))

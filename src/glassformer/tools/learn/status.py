@@ -1,0 +1,61 @@
+"""The learner's status: figure 1 with the learner's own parts, and the list of the lessons."""
+
+from collections.abc import Collection
+from itertools import zip_longest
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from glassformer.config import ModelConfig, presets
+from glassformer.model.transformer import Transformer
+from glassformer.tools.inspection.figure1 import figure1
+from glassformer.tools.inspection.trace.schema import Box
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import EXERCISES, lessons
+
+__all__ = ["own_boxes", "print_status"]
+
+_MARKS = {"yours": ("[x]", "bold green"), "partly yours": ("[/]", "green"), None: ("[ ]", "dim")}
+_WORDS = 37_000  # the paper's shared vocabulary
+
+
+def own_boxes(learned: Collection[str], preset: str = "base") -> list[Box]:
+    """Figure 1 of a preset's model; a box whose lessons are all learned is "yours"."""
+    parts = {
+        place: "yours" if lesson.name in learned else ""
+        for lesson in lessons()
+        for place in lesson.holes.values()
+    }
+    sizes = {"source_vocab_size": _WORDS, "target_vocab_size": _WORDS} | presets[preset]
+    return figure1(Transformer(ModelConfig(**sizes)), 1, 1, parts=parts)
+
+
+def print_status(console: Console, folder: Folder) -> None:
+    """A line for each lesson, one for the exercises; then figure 1: 24 rows show all of it."""
+    learned = folder.learned_names()
+    for lesson in lessons():
+        tick = "x" if lesson.name in learned else " "
+        line = f"[{tick}] {lesson.number:2}. {lesson.title} (section {lesson.section})"
+        console.print(Text(line))
+    marks = (f"[{'x' if name in learned else ' '}] {name}" for name in EXERCISES)
+    console.print(Text(f"Harder: {'  '.join(marks)}"))
+    console.print(_figure(learned))
+    console.print(Text("[x] yours   [/] partly yours   one block of N", style="dim"))
+
+
+def _figure(learned: Collection[str]) -> Table:
+    """Encoder and decoder side by side, upwards as the data goes, with one block of each."""
+    # The titles are those of any size, and a tiny model is made at once.
+    boxes = [box for box in own_boxes(learned, "tiny") if box.layer in (None, 0)]
+    encoder = [_cell(box) for box in boxes if box.stack == "encoder"]
+    decoder = [_cell(box) for box in boxes if box.stack != "encoder"]
+    table = Table.grid(padding=(0, 2))
+    for row in reversed(list(zip_longest(encoder, decoder, fillvalue=""))):
+        table.add_row(*row)
+    return table
+
+
+def _cell(box: Box) -> Text:
+    mark, style = _MARKS[box.own]
+    return Text(f"{mark} {box.title}", style=style)

@@ -1,0 +1,84 @@
+"""A language for the probes of the searches: a step function without a model."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from glassformer.tools.learn.inputs import numbers
+
+__all__ = ["Read", "TableModel"]
+
+_MOST_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Read:
+    """The state: the sentence of each row, and the tokens that the row has read."""
+
+    sentences: Tensor  # (rows,)
+    tokens: Tensor  # (rows, length)
+
+    def select(self, rows: Tensor) -> "Read":
+        """These rows, in this order."""
+        return Read(self.sentences[rows], self.tokens[rows])
+
+
+class TableModel:
+    """The next logits are a sum of two tables.
+
+    ``by_place`` (sentences, places, vocab) gives the logits of a sentence after some number of
+    tokens, ``by_tokens`` (vocab, vocab, vocab) those after the last two tokens. A state that
+    forgets tokens, reads some twice, or confuses its rows therefore gives other logits.
+
+    >>> language = TableModel.random(2, 7)
+    >>> logits, state = language.step(torch.tensor([1, 1]), language.state())
+    >>> logits.shape, state.tokens.tolist()
+    (torch.Size([2, 7]), [[1], [1]])
+    """
+
+    def __init__(self, by_place: Tensor, by_tokens: Tensor) -> None:
+        self.by_place, self.by_tokens = by_place, by_tokens
+        self.steps = self.rows_read = 0
+
+    @classmethod
+    def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "TableModel":
+        """Random logits."""
+        by_place = numbers(sentences, 11, vocab, seed=seed).detach()
+        return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1).detach())
+
+    @classmethod
+    def table(cls, rows: dict[int, list[float]]) -> "TableModel":
+        """One sentence; ``rows[token]`` are the probabilities after that token alone."""
+        vocab = len(next(iter(rows.values())))
+        probabilities = torch.full((vocab, vocab), 1 / vocab, dtype=torch.float64)
+        for token, row in rows.items():
+            probabilities[token] = torch.tensor(row, dtype=torch.float64)
+        logits = probabilities.clamp(min=1e-9).log()
+        place = torch.zeros(1, 1, vocab, dtype=torch.float64)
+        return cls(place, logits.expand(vocab, vocab, vocab))
+
+    def state(self, sentences: list[int] | None = None) -> Read:
+        """The state before the first step: a row for each sentence."""
+        numbered = torch.arange(len(self.by_place)) if sentences is None else sentences
+        rows = torch.as_tensor(numbered)
+        return Read(rows, rows.new_empty(len(rows), 0))
+
+    def step(self, tokens: Tensor, state: Read) -> tuple[Tensor, Read]:
+        """The logits (rows, vocab) of the next token, and the next state."""
+        rows, vocab = len(state.sentences), len(self.by_tokens)
+        if tokens.shape != (rows,):
+            raise ValueError(
+                f"the step function wants one token for each row of the state, ({rows},);"
+                f" it got {tuple(tokens.shape)}"
+            )
+        if ((tokens < 0) | (tokens >= vocab)).any():
+            raise ValueError(f"no token is {int(tokens.max())}: there are {vocab}")
+        self.steps, self.rows_read = self.steps + 1, self.rows_read + rows
+        if self.steps > _MOST_STEPS:
+            raise ValueError(f"the search does not end: it made {_MOST_STEPS} steps")
+        length = state.tokens.size(1)
+        before = state.tokens[:, -1] if length else torch.zeros_like(tokens)
+        place = self.by_place[:, length % self.by_place.size(1)]
+        logits = place[state.sentences] + self.by_tokens[before, tokens]
+        return logits, Read(state.sentences, torch.cat([state.tokens, tokens[:, None]], dim=1))

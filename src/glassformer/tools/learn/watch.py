@@ -1,0 +1,85 @@
+"""The watch: checks the current lesson at each save, and obeys single keys."""
+
+from contextlib import suppress
+
+from rich.console import Console
+from rich.text import Text
+
+from glassformer.tools.learn.examine import Worker, checked_verdict
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.keys import can_read_keys, pressed_key, single_keys
+from glassformer.tools.learn.lesson import EXERCISES, Lesson
+from glassformer.tools.learn.messages import hint_text, next_command, print_solution, print_verdict
+from glassformer.tools.learn.source import read_source
+
+__all__ = ["watch"]
+
+_SECONDS = 0.3  # between two looks at the file
+_EARLY = "Look at the solution before you have tried the hints? Then press s again."
+
+
+def watch(folder: Folder, console: Console) -> None:
+    """Watch lesson after lesson until the learner quits or all are learned.
+
+    Each lesson stays until the key n, a right one too: the next one's errors would only confuse.
+    """
+    lesson = folder.next_lesson()
+    if lesson:
+        console.print("Fifteen files build the Transformer part by part; each save is checked.")
+    with single_keys():
+        while lesson and _watch(folder, lesson, console):
+            lesson = folder.next_lesson(after=lesson)
+    if lesson is None:
+        way = f"All lessons are learned. Next: {folder.command('train')}"
+        console.print(Text(way), soft_wrap=True)
+        console.print(Text(f"Harder exercises without hints follow: {', '.join(EXERCISES)}"))
+        check = f"A check of one: {folder.command('check', EXERCISES[0])}"
+        console.print(Text(check), soft_wrap=True)
+
+
+def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
+    """Watch one lesson until the key n; False if the learner quits."""
+    file, hole, hints, asked, right = folder.file(lesson), next(iter(lesson.holes)), 0, False, False
+    console.print(Text(f"Open {file} in your editor ({lesson.minutes} minutes)."), soft_wrap=True)
+    if folder.untouched(lesson):
+        console.print("Replace each `raise NotImplementedError` with your lines, and save.")
+    checked, saved = 0.0, file.stat().st_mtime
+    while True:
+        with Worker() as worker:
+            while saved == checked:
+                key = pressed_key(_SECONDS)
+                if key in ("q", "n"):
+                    return key == "n"
+                if key == "h":
+                    hints = min(hints + 1, 3)
+                    console.print(Text(hint_text(lesson, hole, hints)))
+                elif key == "s" and not (asked or right or hints == 3):
+                    asked = True
+                    console.print(Text(_EARLY))
+                elif key == "s":
+                    print_solution(console, lesson, read_source(file), "" if right else hole)
+                elif key == "l":
+                    from glassformer.tools.learn.status import print_status  # with torch
+
+                    print_status(console, folder)
+                if key:
+                    console.print(_ways(folder, lesson, hints=hints, right=right))
+                with suppress(FileNotFoundError):  # an editor may remove it for a moment
+                    saved = file.stat().st_mtime
+            checked = saved
+            console.rule(file.name)  # a path may be longer than the line
+            verdict = checked_verdict(folder, lesson, worker)
+            right = verdict.outcome == "right"
+            if verdict.hole not in ("", hole):
+                hole, hints, asked = verdict.hole, 0, False
+            print_verdict(console, lesson, verdict)
+            console.print(_ways(folder, lesson, hints=hints, right=right), soft_wrap=True)
+
+
+def _ways(folder: Folder, lesson: Lesson, *, hints: int, right: bool) -> Text:
+    """The keys with their actions; without a keyboard, the next command."""
+    way = "s solution and answers" if right else f"h hint {min(hints + 1, 3)} of 3   s solution"
+    keys = f"{way}   n next lesson   l list   q quit"
+    if not can_read_keys():
+        keys = next_command(folder, lesson, 3 if right else 0) + "\nCtrl-C ends the watch"
+    return Text(keys, style="dim")

@@ -1,0 +1,163 @@
+"""The process that runs a learner's file.
+
+``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
+standard input. It calls each probe of the lesson with the learner's module. It writes the values
+to ``OUT``, as JSON. Nothing of the learner's runs in the process that judges. This one may use
+little memory, if the system has such a limit. After ``SECONDS`` it writes the lines that it is at
+to standard error, and ends.
+"""
+
+import faulthandler
+import inspect
+import io
+import json
+import os
+import re
+import sys
+import traceback
+import warnings
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from glassformer.tools.learn.check import Check, check_of, values_of
+from glassformer.tools.learn.judge import same
+from glassformer.tools.learn.lesson import lesson
+from glassformer.tools.learn.source import lines_of, read_source
+
+__all__ = ["answer_on", "array_from", "load_module", "main"]
+
+MEMORY = 2 << 30  # bytes, above the size of Python with torch
+_SIZE = Path("/proc/self/statm")  # of this process, in pages
+PRINTED = 2_000  # characters of the learner's prints that are kept
+
+
+def main(file: Path, name: str, out: Path, seconds: float) -> None:
+    """Write the answer on a file, in little memory and time."""
+    torch.set_num_threads(1)
+    check_of(name)
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    _bound_memory()
+    answer = json.dumps(answer_on(file, name), ensure_ascii=False)
+    out.write_bytes(answer.encode(errors="replace"))  # half a surrogate pair is no text
+
+
+def answer_on(file: Path, name: str) -> dict[str, Any]:
+    """Call all probes of a lesson: results, failures, and the prints."""
+    printed = _Bounded()
+    with (
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+        warnings.catch_warnings(action="ignore"),  # they would stand before the verdict
+    ):
+        answer = _called(file, check_of(name), list(lesson(name).holes))
+    return answer | {"printed": printed.getvalue()}
+
+
+def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
+    try:
+        module = load_module(file)
+    except BaseException as error:
+        return {"file": _failure(error, file)}
+    for hole in holes:
+        if not _is_own(file, module, hole):
+            return {"file": {"error": "missing", "text": hole}}
+    results, failures, unsteady = {}, {}, []
+    for hole, probes in check.probes.items():
+        for probe in probes:
+            name = probe.__name__
+            try:
+                values = values_of(probe, module)
+                with redirect_stdout(_Bounded()):  # a print is shown once
+                    again = values_of(probe, module)
+                results[name] = {key: _as_json(value) for key, value in values.items()}
+                if not same({name: values}, {name: again}):
+                    unsteady.append(name)
+            except BaseException as error:
+                failures[name] = _failure(error, file, hole)
+    return {"results": results, "failures": failures, "unsteady": unsteady}
+
+
+def load_module(file: Path) -> ModuleType:
+    """The learner's file as a module."""
+    sys.path.insert(0, str(file.parent))
+    module = ModuleType(file.stem)
+    module.__file__ = str(file)
+    sys.modules[file.stem] = module  # dataclasses and annotations look it up
+    exec(compile(read_source(file), str(file), "exec"), vars(module))
+    return module
+
+
+def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
+    """Whether the function or method is of the file; it may be decorated."""
+    try:
+        function = inspect.unwrap(attrgetter(hole)(module))
+        return bool(function.__code__.co_filename == str(file))
+    except AttributeError:
+        return False
+
+
+def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]:
+    """The error, the learner's line that raised it, and the shapes there.
+
+    A line of ``hole`` comes before the lines that it calls.
+    """
+    text = " ".join(str(error).split())[:500]
+    failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
+    if isinstance(error, SyntaxError) and error.lineno:
+        return failure | {"line": error.lineno, "code": (error.text or "").strip()}
+    frames = traceback.walk_tb(error.__traceback__)
+    own = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
+    if not own:
+        return failure
+    source = read_source(file)
+    inside = lines_of(source, hole)
+    frame, line = [*own, *(each for each in own if each[1] in inside)][-1]  # the innermost
+    lines = source.splitlines()
+    code = lines[line - 1].strip() if line <= len(lines) else ""
+    shapes = {
+        name: str(tuple(value.shape))
+        for name, value in frame.f_locals.items()
+        if isinstance(value, torch.Tensor) and re.search(rf"\b{re.escape(name)}\b", code)
+    }
+    return failure | {"line": line, "code": code, "shapes": shapes}
+
+
+def _as_json(value: NDArray[Any]) -> dict[str, Any]:
+    if value.dtype.kind not in "biufU":
+        value = np.asarray(str(value))
+    return {"dtype": value.dtype.str, "shape": value.shape, "data": value.flatten().tolist()}
+
+
+def array_from(stored: dict[str, Any]) -> NDArray[Any]:
+    """The array that ``OUT`` holds."""
+    return np.array(stored["data"], dtype=stored["dtype"]).reshape(stored["shape"])
+
+
+class _Bounded(io.StringIO):
+    """Keeps the first ``PRINTED`` characters of all prints."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, PRINTED - self.tell())])
+        return len(text)
+
+
+def _bound_memory() -> None:
+    """Give Python ``MEMORY`` bytes more; only Linux says its size, so elsewhere no limit is set."""
+    with suppress(ImportError, OSError, ValueError):  # ValueError: a lower limit is set already
+        import resource
+
+        pages = int(_SIZE.read_text(encoding="ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
+
+
+if __name__ == "__main__" and (request := sys.stdin.read()):
+    learner_file, lesson_name, out_file, limit = json.loads(request)
+    main(Path(learner_file), lesson_name, Path(out_file), limit)
+    os._exit(0)  # at once: Python with torch takes half a second to end

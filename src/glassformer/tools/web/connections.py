@@ -1,0 +1,128 @@
+"""Bounds of a server's connections: their number, and the time for a head and for an answer.
+
+Uvicorn waits without end for a request's head, and until a client has read its answer: a few
+hundred silent clients would keep all others out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from glassformer.tools.web.rate import network_of
+
+__all__ = ["BoundedConnection", "Connections"]
+
+_LOG_PAUSE = 60.0  # seconds without a further line about closed connections
+_LAST_CALL = 1.0  # seconds that a connection without a request outlives the order to stop
+
+
+@dataclass
+class Connections:
+    """The bounds that the connections of a server share.
+
+    `most` and `most_of_network` count open connections; a network is an address, or a /64 of IPv6.
+    `head_seconds` is the time for the head of a request, `write_seconds` for a client that has to
+    read. The connections of a proxy have no bound but `most`.
+    """
+
+    most: int = 512
+    most_of_network: int = 256
+    head_seconds: float = 10.0
+    write_seconds: float = 60.0
+    is_proxy: Callable[[str], bool] = lambda _: False
+    quiet_until: float = 0.0
+    open: dict[BoundedConnection, None] = field(default_factory=dict)
+    """All of them, first those whose last answer, or beginning, is the longest ago."""
+
+
+class BoundedConnection(H11Protocol):
+    """Uvicorn's connection, which the server closes beyond the `bounds` of a subclass.
+
+    The time for a head begins with the connection, and anew with the end of each answer. A head
+    that comes byte by byte has no more time. Beyond a bound, a new connection takes the place of
+    the one that has waited longest for a head: a client that asks at once is always heard.
+    """
+
+    bounds: Connections
+    _network: str | None = None
+    _head_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for a request, or close a connection beyond the bounds."""
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # all that a client leaves unread pauses the writing
+        bounds = self.bounds
+        if self.client and not bounds.is_proxy(self.client[0]):
+            self._network = network_of(self.client[0])
+        same = [each for each in bounds.open if each._network == self._network]
+        self._await_head()
+        if self._network and len(same) >= bounds.most_of_network:
+            self._close_longest(same)
+        elif len(bounds.open) > bounds.most:
+            self._close_longest(list(bounds.open))
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._await_head()
+
+    def pause_writing(self) -> None:
+        """Give the client some time to read."""
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(self.bounds.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """All is read."""
+        super().resume_writing()
+        if self._write_timer:
+            self._write_timer.cancel()
+
+    def shutdown(self) -> None:
+        """Close; a client that has just come has a moment for its request."""
+        if self.cycle is None:
+            self.loop.call_later(_LAST_CALL, super().shutdown)
+        else:
+            super().shutdown()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self.bounds.open.pop(self, None)
+        for timer in (self._head_timer, self._write_timer):
+            if timer:
+                timer.cancel()
+
+    def _await_head(self) -> None:
+        self.bounds.open.pop(self, None)
+        self.bounds.open[self] = None  # the last
+        if self._head_timer:
+            self._head_timer.cancel()
+        self._head_timer = self.loop.call_later(self.bounds.head_seconds, self._close_without_head)
+
+    @property
+    def _answers(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _close_without_head(self) -> None:
+        if not self._answers:
+            self.timeout_keep_alive_handler()
+
+    def _close_longest(self, crowd: list[BoundedConnection]) -> None:
+        """Close the connection of the crowd that waits longest for a head; if none does, this."""
+        closing = next((each for each in crowd if not each._answers), self)
+        self.bounds.open.pop(closing, None)  # at once: it must count no more
+        closing.transport.abort()
+        now, bounds = self.loop.time(), self.bounds
+        if now >= bounds.quiet_until:
+            bounds.quiet_until = now + _LOG_PAUSE
+            logging.getLogger("uvicorn.error").error(
+                "more than %d connections of a client or %d of all: closed those without a request",
+                bounds.most_of_network,
+                bounds.most,
+            )

@@ -1,0 +1,413 @@
+"""The translators of a server by their language pairs, behind one queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import chain, product
+from typing import TYPE_CHECKING, TypeAlias
+
+import torch
+
+from glassformer.alignment.doubts import doubts
+from glassformer.config import BEAM
+from glassformer.data.preprocessing import Segment, joined
+from glassformer.data.terms import NO_TERMS, Terms
+from glassformer.data.trigrams import language_shares
+from glassformer.support.errors import UsageError
+from glassformer.support.language_names import language_name
+from glassformer.support.languages import standard_code
+from glassformer.tools.documents.html import Page
+from glassformer.tools.documents.protection import ProtectingTranslator
+from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Trace
+from glassformer.tools.web.queue import Batcher
+from glassformer.tools.web.schema import (
+    Alternative,
+    DetectedLanguage,
+    Document,
+    TraceRequest,
+    TranslatedSegment,
+    TranslateRequest,
+    TranslateResponse,
+    TranslatorInfo,
+)
+from glassformer.tools.web.security import RefusedError
+from glassformer.translator import TranslateSettings
+
+if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
+    from glassformer.text_engine import Translation
+    from glassformer.translator import Translator
+
+__all__ = ["LanguagePair", "Service", "translators_by_pair"]
+
+LanguagePair: TypeAlias = tuple[str, str]
+
+_MAX_ITEM = 1000  # subwords: a batch holds a text of an HTML document whole, while others wait
+_SAMPLE = 500  # characters from which a language is detected
+_WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
+
+
+def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguagePair, Translator]:
+    """The translators by source and target language, from translators by bundle name.
+
+    A bundle without languages translates from "source" to "target".
+
+    Raises UsageError if two bundles have the same pair.
+    """
+    names: dict[LanguagePair, str] = {}
+    for name, translator in translators.items():
+        pair = translator.bundle.languages or ("source", "target")
+        if pair in names:
+            raise UsageError(
+                f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
+                " serve one of them, or each on a --port of its own"
+            )
+        names[pair] = name
+    return {pair: translators[name] for pair, name in names.items()}
+
+
+@dataclass(frozen=True)
+class Service:
+    """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
+
+    `glossaries`: the terms of every translation, for the pairs that have some. `max_subwords`: of
+    a request. `through`: the language by way of which pairs without a translator are translated.
+    """
+
+    translators: Mapping[LanguagePair, Translator]
+    batcher: Batcher
+    beam: int = BEAM
+    glossaries: Mapping[LanguagePair, Terms] = field(default_factory=dict)
+    max_subwords: int = 10_000
+    through: str | None = None
+
+    @cached_property
+    def pairs(self) -> list[LanguagePair]:
+        """The pairs with a translator, then those by way of the language `through`."""
+        sources = [source for source, target in self.translators if target == self.through]
+        targets = [target for source, target in self.translators if source == self.through]
+        two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
+        return list(dict.fromkeys([*self.translators, *two]))
+
+    async def warm_up(self) -> None:
+        """Let the batcher see how quick the translators are."""
+        with suppress(RefusedError):  # too slow for the server's timeout
+            for pair in 3 * list(self.translators):
+                await self.translate(pair, [language_name(pair[0])] * 8)
+
+    def code(self, asked: str) -> str:
+        """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
+        served = {code.lower(): code for pair in self.translators for code in pair}
+        standard = standard_code(asked)
+        for form in (asked, standard, standard.partition("-")[0]):
+            if form.lower() in served:
+                return served[form.lower()]
+        raise RefusedError(400, f"{asked} is not supported")
+
+    def pair(self, source: str | None, target: str | None) -> LanguagePair:
+        """The first pair with these languages; None: any. Raises RefusedError if there is none."""
+        wanted = source and self.code(source), target and self.code(target)
+        for pair in self.pairs:
+            if wanted[0] in (None, pair[0]) and wanted[1] in (None, pair[1]):
+                return pair
+        named = [f"{language_name(code)} ({code})" if code else "any language" for code in wanted]
+        raise RefusedError(400, f"{named[1]} is not available as a target language from {named[0]}")
+
+    async def detect(
+        self, texts: Sequence[str], target: str | None = None
+    ) -> list[DetectedLanguage]:
+        """The languages that the texts may have, the likeliest first.
+
+        The profiles of the bundles decide by the first 500 characters. Bundles without a profile,
+        and letters that no profile has, leave it to the translators: the surest of its translation
+        has the source. With ``target``, only sources that have it.
+        """
+        sources = {pair[0] for pair in self.pairs if target in (None, pair[1])}
+        pairs = {pair[0]: pair for pair in self.translators if pair[0] in sources}
+        if not pairs:
+            return await self.detect(texts)
+        sample = "\n".join(texts)[:_SAMPLE]
+        profiles, shares = self.profiles, dict.fromkeys(pairs, 0.0)
+        if pairs.keys() <= profiles.keys():
+            asked = profiles if target is None else {source: profiles[source] for source in pairs}
+            shares = language_shares(sample, asked)
+        if not any(shares.values()) and len(pairs) > 1 and any(map(str.isalpha, sample)):
+            documents = [self.translate(pair, [sample]) for pair in pairs.values()]
+            sure = [document.confidence for [document] in await asyncio.gather(*documents)]
+            shares = dict(zip(pairs, sure, strict=True))
+        detected = [
+            DetectedLanguage(language=language, confidence=round(100 * share, 1))
+            for language, share in shares.items()
+        ]
+        return sorted(detected, key=lambda one: -one.confidence)
+
+    @cached_property
+    def profiles(self) -> dict[str, str]:
+        """The trigrams of each language of the bundles that have some."""
+        return {
+            language: profile
+            for pair, each in self.translators.items()
+            for language, profile in zip(pair, each.bundle.trigrams or (), strict=False)
+        }
+
+    async def _languages(
+        self, asked: TranslateRequest
+    ) -> tuple[LanguagePair, DetectedLanguage | None]:
+        """The codes of both languages; for the source auto, the one that the texts seem to have."""
+        detected, target = None, self.code(asked.target)
+        if asked.source == "auto":
+            [detected, *_] = await self.detect(asked.texts, target)
+        source = detected.language if detected else self.code(asked.source)
+        return (source, target) if source == target else self.pair(source, target), detected
+
+    def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
+        """Languages, size and origin of each translator, and its examples if they may be shown."""
+        infos = [
+            TranslatorInfo(
+                source=source,
+                target=target,
+                parameters=sum(weight.numel() for weight in translator.model.parameters()),
+                learnt_from=_learnt_from(translator.bundle.about),
+                through=None,
+                examples=list(translator.bundle.examples) if examples else [],
+            )
+            for (source, target), translator in self.translators.items()
+        ]
+        return infos + [
+            TranslatorInfo(source=source, target=target, through=self.through)
+            for source, target in self.pairs[len(infos) :]
+        ]
+
+    async def documents(self, asked: TranslateRequest) -> TranslateResponse:
+        """The answer to a request; texts that are in the target language already stay."""
+        (source, target), detected = await self._languages(asked)
+        if source == target:
+            documents = [Document(text=text) for text in asked.texts]
+        elif (source, target) in self.translators:
+            documents = await self._translated((source, target), asked)
+        else:
+            documents = await self._translated_twice((source, target), asked)
+        return TranslateResponse(
+            source=source, target=target, documents=documents, detected=detected
+        )
+
+    async def _translated(self, pair: LanguagePair, asked: TranslateRequest) -> list[Document]:
+        if asked.format == "html":
+            return await self.translate_html(pair, asked.texts, glossary=asked.glossary)
+        return await self.translate(
+            pair,
+            asked.texts,
+            alternatives=asked.alternatives,
+            alignment=asked.alignment,
+            glossary=asked.glossary,
+        )
+
+    async def _translated_twice(
+        self, pair: LanguagePair, asked: TranslateRequest
+    ) -> list[Document]:
+        """The translation of each text by way of the third language, without segments.
+
+        German to French by way of English is German to English, then English to French. Each
+        translation adds its own faults, and a meaning that the language between lacks is lost.
+        """
+        assert self.through is not None
+        if asked.glossary:
+            raise RefusedError(400, f"glossary: not by way of a third language, {self.through}")
+        asked = asked.model_copy(update={"alternatives": 0, "alignment": False})
+        first = await self._translated((pair[0], self.through), asked)
+        between = asked.model_copy(update={"q": [document.text for document in first]})
+        second = await self._translated((self.through, pair[1]), between)
+        return [Document(text=document.text) for document in second]
+
+    async def translate(
+        self,
+        pair: LanguagePair,
+        texts: Sequence[str],
+        *,
+        alternatives: int = 0,
+        alignment: bool = False,
+        glossary: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> list[Document]:
+        """The translation of each text. If cancelled, it drops the segments that still wait.
+
+        Raises InputError if the texts with their terms are too long for the model.
+        """
+        translator = self.translators[pair]
+        # In a thread: a long text takes a while, and the event loop serves other requests.
+        rows = await asyncio.to_thread(translator.segments, texts)
+        segments = [
+            (text[slice(*segment.span)], len(segment.ids))
+            for text, row in zip(texts, rows, strict=True)
+            for segment in row
+        ]
+        search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
+        translations = await self._queued(pair, segments, glossary, {**search, "split": False})
+        sources = [source for source, _ in segments]
+        rest = iter(await asyncio.to_thread(_hypotheses, translator, sources, translations))
+        return [
+            _document(text, row, [next(rest) for _ in row], language=pair[1])
+            for text, row in zip(texts, rows, strict=True)
+        ]
+
+    async def _queued(
+        self,
+        pair: LanguagePair,
+        texts: Sequence[tuple[str, int]],
+        glossary: Mapping[str, str | Sequence[str]] | None,
+        search: TranslateSettings,
+    ) -> list[Translation]:
+        """The translation of each text, which comes with the number of its subwords.
+
+        Requests for one pair with equal options share batches.
+        """
+        size = sum(length for _, length in texts)
+        if size > self.max_subwords:
+            raise RefusedError(
+                400,
+                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
+                f" {self.max_subwords:,}: send less text at once",
+            )
+        terms = self.glossaries.get(pair, NO_TERMS)
+        terms = terms | Terms.of(glossary) if glossary else terms
+        search["beam"] = max(self.beam, search.get("n_best", 1))
+        translator = ProtectingTranslator(self.translators[pair])
+        return await asyncio.wrap_future(
+            self.batcher.submit(
+                (pair, *search.items()),
+                partial(_with_terms, translator, search=search),
+                [(text, terms) for text, _ in texts],
+                costs=[length + 1 for _, length in texts],
+            )
+        )
+
+    async def translate_html(
+        self,
+        pair: LanguagePair,
+        texts: Sequence[str],
+        *,
+        glossary: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> list[Document]:
+        """The translation of each HTML document, without segments and alternatives."""
+        pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
+        units = [page.texts for page in pages]
+        flat = [text for of_page in units for text in of_page]
+        ids = await asyncio.to_thread(self.translators[pair].source_tokenizer.encode_batch, flat)
+        lengths = [len(of_text) for of_text in ids]
+        if max(lengths, default=0) > _MAX_ITEM:
+            raise RefusedError(
+                400,
+                f"Invalid request: a text of the document has {max(lengths):,} subwords, and may"
+                f" have {_MAX_ITEM:,}: divide it among several elements",
+            )
+        pairs = list(zip(flat, lengths, strict=True))
+        rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
+        return [
+            Document(text=page.written([next(rest) for _ in of_page], pair[1]))
+            for page, of_page in zip(pages, units, strict=True)
+        ]
+
+    async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
+        """One trace as JSON. Raises InputError if the request has no trace."""
+        if pair not in self.translators:
+            raise RefusedError(400, f"{pair[0]} to {pair[1]} has no translator of its own to trace")
+        options = {name: value for name, value in request if name not in ("source", "target")}
+        options["glossary"] = self.glossaries.get(pair, NO_TERMS)
+        traced = partial(trace, self.translators[pair], **options)
+
+        def trace_batch(batch: Sequence[Callable[[], Trace]]) -> list[str]:
+            return [each().to_json() for each in batch]
+
+        answers = await asyncio.wrap_future(
+            self.batcher.submit(("trace", pair), trace_batch, [traced], costs=[_WHOLE_BATCH])
+        )
+        return str(answers[0])
+
+
+def _with_terms(
+    translator: ProtectingTranslator,
+    batch: Sequence[tuple[str, Terms]],
+    *,
+    search: TranslateSettings,
+) -> list[Translation]:
+    """The translations of texts that come with their terms; those of equal terms together."""
+    translations: dict[int, Translation] = {}
+    for shared in {id(terms): terms for _, terms in batch}.values():
+        places = [place for place, item in enumerate(batch) if item[1] is shared]
+        options: TranslateSettings = {**search, "glossary": shared}
+        translated = translator.translate([batch[place][0] for place in places], **options)
+        translations |= zip(places, translated, strict=True)
+    return [translations[place] for place in range(len(batch))]
+
+
+def _learnt_from(about: Mapping[str, object]) -> str | None:
+    """The texts of a bundle's training and the number of pairs, for people to read."""
+    data, pairs = about.get("data"), about.get("pairs")
+    if not isinstance(data, str):
+        return None
+    return f"{data} ({pairs:,} pairs)" if isinstance(pairs, int) else data
+
+
+def _hypotheses(
+    translator: Translator, sources: Sequence[str], translations: Sequence[Translation]
+) -> list[list[Alternative]]:
+    """The hypotheses of each segment, best first."""
+    segments = [(translation, *translation.alternatives) for translation in translations]
+    probabilities = iter(translator.log_probabilities(list(chain.from_iterable(segments))))
+    return [
+        _alternatives(translator.bundle, source, segment, [next(probabilities) for _ in segment])
+        for source, segment in zip(sources, segments, strict=True)
+    ]
+
+
+def _alternatives(
+    bundle: Bundle,
+    source: str,
+    segment: Sequence[Translation],
+    probabilities: Sequence[tuple[float, int]],
+) -> list[Alternative]:
+    """The translations of one segment, with their log-probabilities and numbers of tokens."""
+    values = torch.tensor(probabilities, dtype=torch.float64)
+    shares = values[:, 0].softmax(0).tolist()
+    confidences = (values[:, 0] / values[:, 1]).exp().clamp(max=1.0).tolist()
+    return [
+        Alternative(
+            text=each.text,
+            score=each.score,
+            confidence=confidence,
+            share=share,
+            alignment=None if each.alignment is None else list(each.alignment),
+            doubts=[] if each.alignment is None else doubts(bundle, source, each),
+        )
+        for each, confidence, share in zip(segment, confidences, shares, strict=True)
+    ]
+
+
+def _document(
+    text: str,
+    row: Sequence[Segment],
+    answers: Sequence[Sequence[Alternative]],
+    *,
+    language: str,
+) -> Document:
+    """The document of a text, from the hypotheses of each of its segments."""
+    ranks = range(max(map(len, answers), default=1))
+    (best, spans), *others = (
+        joined(
+            text,
+            row,
+            # A segment with fewer hypotheses has its best one again.
+            [answer[rank if rank < len(answer) else 0].text for answer in answers],
+            language=language,
+        )
+        for rank in ranks
+    )
+    segments = [
+        TranslatedSegment(source=segment.span, target=span, hypotheses=list(hypotheses))
+        for segment, span, hypotheses in zip(row, spans, answers, strict=True)
+    ]
+    return Document(text=best, segments=segments, alternatives=[other for other, _ in others])

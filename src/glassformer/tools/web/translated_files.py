@@ -1,0 +1,153 @@
+"""Files: a client sends one, and fetches its translation under a name that nobody can guess.
+
+Both addresses are LibreTranslate's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TypeVar
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request, Response
+
+from glassformer.tools.documents.files.formats import FORMATS, read_file
+from glassformer.tools.web.request_body import described, parse
+from glassformer.tools.web.routes import REFUSALS, Api
+from glassformer.tools.web.schema import ErrorResponse, FileRequest, TranslateRequest
+from glassformer.tools.web.security import FILE_PATH, RefusedError
+
+__all__ = ["FileApi", "Store"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _StoredFile:
+    """A translated file, and the name under which a browser saves it."""
+
+    data: bytes
+    name: str
+    until: float  # of the monotonic clock
+
+
+@dataclass
+class Store:
+    """The last translated files, in memory: 64 MiB of them for ten minutes at most.
+
+    A name that nobody can guess is the only way to a file.
+
+    >>> store = Store()
+    >>> store.get(store.add(b"Hallo", "greeting.txt")).data
+    b'Hallo'
+    >>> store.get("greeting.txt") is None
+    True
+    """
+
+    max_bytes: int = 64 << 20
+    seconds: float = 600.0
+    _files: OrderedDict[str, _StoredFile] = field(default_factory=OrderedDict)
+
+    def add(self, data: bytes, name: str) -> str:
+        """Keep a file; return its new name, which ends as ``name`` does."""
+        self._forget(room=len(data))
+        key = secrets.token_urlsafe(24) + PurePosixPath(name).suffix
+        self._files[key] = _StoredFile(data, name, time.monotonic() + self.seconds)
+        return key
+
+    def get(self, key: str) -> _StoredFile | None:
+        """The file of that name; None if there is none, or its time is over."""
+        self._forget()
+        return self._files.get(key)
+
+    def _forget(self, room: int = 0) -> None:
+        """Drop the files whose time is over, and the oldest ones until there is ``room``."""
+        size = sum(len(file.data) for file in self._files.values()) + room
+        while self._files:
+            file = next(iter(self._files.values()))
+            if size <= self.max_bytes and file.until > time.monotonic():
+                return
+            size -= len(file.data)
+            self._files.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class FileApi:
+    """The addresses of files, beside those of ``api``."""
+
+    api: Api
+    store: Store = field(default_factory=Store)
+
+    def add_to(self, app: FastAPI) -> None:
+        """The app answers at these addresses."""
+        add, body = app.add_api_route, described(FileRequest)
+        add(FILE_PATH, self.translate, methods=["POST"], responses=REFUSALS, openapi_extra=body)
+        add(
+            "/download_file/{name}",
+            self.download,
+            methods=["GET"],
+            responses={404: {"model": ErrorResponse}},
+        )
+
+    async def translate(self, request: Request) -> dict[str, str]:
+        """LibreTranslate's: a form with a file and its languages in, the translation's address out.
+
+        Raises RefusedError, or InputError if the file is damaged.
+        """
+        asked = await parse(request, FileRequest, needed=("file", "source", "target"))
+        self.api.check_key(request, asked.api_key)
+        name = PurePosixPath(asked.file.name or "")
+        ending = name.suffix.lower().removeprefix(".")
+        format_ = {"htm": "html", "pot": "po"}.get(ending, ending)
+        if format_ not in FORMATS:
+            known = ", ".join(f".{each}" for each in FORMATS)
+            raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
+        target = self.api.service.code(asked.target)
+        written = await self.api.in_time(request, self._translated(request, asked, format_))
+        key = self.store.add(written, f"{name.stem}_{target}.{format_}")
+        return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
+
+    async def _translated(self, request: Request, asked: FileRequest, format: str) -> bytes:
+        content = await self._in_thread(read_file, asked.file.data, format)
+        size, limit = sum(map(len, content.texts)), self.api.limits.max_chars
+        if size > limit and not content.html:  # of HTML only the subwords have a limit
+            raise RefusedError(
+                400, f"the file has {size:,} characters, and may have {limit:,}: divide it"
+            )
+        self.api.note_size(request, content.texts)
+        question = TranslateRequest.model_construct(
+            q=content.texts,
+            source=asked.source,
+            target=asked.target,
+            format="html" if content.html else "text",
+        )
+        response = await self.api.translated(question)
+        return await self._in_thread(content.write, [each.text for each in response.documents])
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """They read and write files. One that works stays busy although its client leaves."""
+        return ThreadPoolExecutor(self.api.limits.max_files, "files")
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+    async def download(self, name: str) -> Response:
+        """A translated file, for ten minutes."""
+        file = self.store.get(name)
+        if file is None:
+            raise RefusedError(404, "no such file: it is kept for ten minutes at most")
+        # Never shown in this server's own origin: a translated page could hold a script.
+        return Response(
+            file.data,
+            media_type="application/octet-stream",
+            headers={"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name)}"},
+        )

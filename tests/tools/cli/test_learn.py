@@ -1,0 +1,161 @@
+"""``glassformer learn``: every action but the watch and the training."""
+
+import json
+import shlex
+import xml.etree.ElementTree
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from glassformer.tools.cli.main import main
+from glassformer.tools.learn import examine
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.lesson import EVERY, lesson
+from glassformer.tools.learn.worker import answer_on
+
+pytestmark = pytest.mark.usefixtures("without_shape_types")
+ATTENTION = lesson("attention")
+HOLE = "    raise NotImplementedError\n"
+BODY = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The lessons' files, the first one filled in rightly; they run in this process.
+
+    ``learn/test_hand_ins.py`` and ``learn/test_watch.py`` check files in others, as users do.
+    """
+    here = SimpleNamespace(answer=lambda chosen, file: answer_on(file, chosen.name))
+    monkeypatch.setattr(examine, "Worker", lambda: nullcontext(here))
+    folder = Folder(tmp_path / "lessons")
+    folder.make()
+    file = folder.file(ATTENTION)
+    file.write_text(ATTENTION.template.replace(HOLE, BODY), encoding="utf-8")
+    return folder
+
+
+def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
+    assert main(["learn", "check", str(folder.path)]) == 0
+    printed = capsys.readouterr().out
+    assert "1. Scaled dot-product attention: right" in printed
+    assert f"To try: {ATTENTION.questions[0].question}" in printed.replace("\n", " ")
+    assert f"Next: glassformer learn solution {folder.path} attention\n" in printed
+
+    assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["lesson"], verdict["outcome"]) == ("padding", "empty")
+
+
+def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
+    assert main(["learn", "hint", str(folder.path), "--number", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Hint 2 of 3, Scaled dot-product attention:\n")
+    assert all(len(line) <= 80 for line in printed.splitlines()[:-1])
+    # The next command works as written.
+    *_, words = printed.rstrip().partition("Next: glassformer ")
+    assert main(shlex.split(words)) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Hint 3 of 3, Scaled dot-product attention:\n")
+    *_, words = printed.rstrip().partition("Next: glassformer ")
+    assert words == f"learn solution {folder.path} attention"
+    assert main(shlex.split(words)) == 0
+    assert capsys.readouterr().out.startswith("--- your scaled_dot_product_attention\n")
+    assert main(["learn", "hint", str(folder.path), "beam"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, penalty:\n")
+
+
+def test_a_hint_is_on_the_first_hole_that_is_not_right(folder, capsys):
+    padding = lesson("padding")
+    body = "    return (tokens != pad)[:, None, None, :]\n"
+    text = padding.template.replace(HOLE, body, 1)
+    folder.file(padding).write_text(text, encoding="utf-8")
+    assert main(["learn", "hint", str(folder.path), "padding"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, masked_softmax:\n")
+    folder.file(padding).write_text(text.replace("!=", "=="), encoding="utf-8")
+    assert main(["learn", "hint", str(folder.path), "padding"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, padding_mask:\n")
+    folder.file(padding).write_text("def padding_mask(:\n", encoding="utf-8")
+    assert main(["learn", "hint", str(folder.path), "padding"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, padding_mask:\n")
+
+
+def test_the_solution_is_the_packages_source_as_a_diff(folder, capsys):
+    assert main(["learn", "solution", str(folder.path), "2"]) == 0
+    diff = capsys.readouterr().out
+    assert "\n-raise NotImplementedError\n" in diff
+    assert "+++ glassformer.model.masks.padding_mask" in diff
+    assert lesson("2").questions[1].answer.split()[0] in diff
+
+
+def test_status_as_text_and_as_svg(folder, capsys, tmp_path):
+    assert main(["learn", "check", str(folder.path)]) == 0
+    capsys.readouterr()
+    assert main(["learn", "status", str(folder.path), "--svg", str(tmp_path / "mine.svg")]) == 0
+    printed = capsys.readouterr().out
+    assert "[x]  1. Scaled dot-product attention" in printed
+    assert "[ ]  2." in printed
+    xml.etree.ElementTree.parse(tmp_path / "mine.svg")
+
+
+def test_reset_keeps_the_old_file(folder, capsys):
+    file = folder.file(ATTENTION)
+    before, old = file.read_bytes(), file.with_name(file.name + ".old")
+    assert main(["learn", "reset", str(folder.path), "attention"]) == 0
+    assert capsys.readouterr().out == f"wrote {file}; yours is {old}\n"
+    assert file.read_text(encoding="utf-8") == ATTENTION.template
+    assert old.read_bytes() == before
+
+
+def test_a_second_reset_does_not_lose_the_learners_file(folder, capsys):
+    file = folder.file(ATTENTION)
+    before = file.read_bytes()
+    for _ in range(2):
+        assert main(["learn", "reset", str(folder.path), "attention"]) == 0
+    assert capsys.readouterr().out.endswith(f"\nwrote {file}\n")
+    assert file.with_name(file.name + ".old").read_bytes() == before
+
+
+def test_inside_of_the_folder_its_name_may_be_left_out(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder.path)
+    for words in (["check"], ["check", "my-transformer", "attention"]):
+        assert main(["learn", *words]) == 0
+        assert "Next: glassformer learn solution . attention" in capsys.readouterr().out
+    (folder.path / "my-transformer").mkdir()
+    assert main(["learn", "hint", "my-transformer"]) == 1
+    assert "my-transformer: no lessons here" in capsys.readouterr().err
+
+
+def test_the_list_says_what_one_knows_afterwards(capsys):
+    assert main(["learn", "--list"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("Afterwards you know") == len(EVERY)
+    assert all(len(line) <= 80 for line in printed.splitlines())
+
+
+def test_notebooks(tmp_path, capsys):
+    assert main(["learn", "--notebook", str(tmp_path / "notebooks")]) == 0
+    written = capsys.readouterr().out.splitlines()
+    files = list((tmp_path / "notebooks").glob("*.ipynb"))
+    assert len(written) == len(EVERY) == len(files)
+
+
+def test_what_is_mistyped_is_named(refused, tmp_path):
+    assert refused("learn", "chek") == (
+        2,
+        "unknown action 'chek' (did you mean 'check'?); a new folder: ./chek",
+    )
+    status, line = refused("learn", "hint", tmp_path)
+    assert (status, "no lessons here" in line) == (1, True)
+
+
+def test_csv_is_for_a_class(tmp_path, capsys):
+    Folder(tmp_path).make()
+    assert main(["learn", "check", str(tmp_path), "--csv"]) == 2
+    assert "is one learner's folder: give the one above it" in capsys.readouterr().err
+    assert main(["learn", "check", str(tmp_path), "--csv", "--json"]) == 2
+    assert "--csv and --json: give one of them" in capsys.readouterr().err

@@ -1,0 +1,21 @@
+"""Which sources have no importer: one line each."""
+
+import zipfile
+
+import pytest
+
+from glassformer.support.errors import InputError
+from glassformer.tools.interchange.sources import import_translator
+
+
+@pytest.mark.parametrize("name", ["opus.npz", "opus.zip", "opus"])
+def test_marian_s_own_files_are_refused(tmp_path, name):
+    source = tmp_path / name
+    if name == "opus":
+        source.mkdir()
+        (source / "opus.npz").touch()
+    else:
+        with zipfile.ZipFile(source, "w") as file:
+            file.writestr("opus.npz" if name == "opus.zip" else "Wemb.npy", b"")
+    with pytest.raises(InputError, match=rf"{name}: Marian's own files: import reads OPUS-MT's mo"):
+        import_translator(source)

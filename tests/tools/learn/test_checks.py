@@ -1,0 +1,90 @@
+"""The checks under test: right solutions pass, every known mistake is named, and only it."""
+
+from random import Random
+
+import pytest
+
+from glassformer.tools.learn.check import check_of, measure
+from glassformer.tools.learn.edits import solution
+from glassformer.tools.learn.judge import Judge, same
+from glassformer.tools.learn.lesson import LESSONS, lesson, lessons
+
+SOME = 25  # pairs of each hole; --all-pairs takes all, which is minutes
+HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
+
+
+@pytest.mark.parametrize(("name", "hole"), HOLES)
+def test_the_package_passes(name, hole):
+    judge = Judge.of(lesson(name), hole)
+    verdict = judge.verdict(measure(judge.probes, solution(lesson(name))))
+    assert verdict.outcome == "right"
+    assert len(judge.right) == len(judge.probes)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_mistake_is_named_and_only_it(name):
+    """Each edit fits once, changes a probe, and differs from all others but those it equals."""
+    judges = [Judge.of(lesson(name), hole) for hole in lesson(name).holes]
+    mistakes = lesson(name).mistakes
+    for mistake, record in mistakes.items():
+        verdicts = [judge.verdict(judge.results((mistake,))) for judge in judges]
+        wrong = [verdict for verdict in verdicts if verdict and verdict.outcome != "right"]
+        assert wrong, f"no probe shows {mistake}"
+        first = record.equals or mistake
+        equal = {first} | {each for each in mistakes if mistakes[each].equals == first}
+        for verdict in wrong:
+            named = {each[0] for each in verdict.mistakes if len(each) == 1}
+            assert mistake in named
+            assert named <= equal, mistake
+            assert record.says in verdict.lines[0] or len(named) > 1
+
+
+@pytest.mark.parametrize(("name", "hole"), HOLES)
+def test_every_pair_is_named_or_breaks_a_law(name, hole, request, monkeypatch):
+    judge = Judge.of(lesson(name), hole)
+    pairs = list(judge.pairs())
+    if not request.config.getoption("all_pairs"):
+        pairs = Random(hole).sample(pairs, min(SOME, len(pairs)))
+        # A pair is told from the single mistakes, the laws, and the others of the sample.
+        monkeypatch.setattr(Judge, "pairs", lambda _: iter(pairs))
+    for pair in pairs:
+        results = judge.results(pair)
+        if len(results) < len(judge.right) or same(results, judge.right):
+            continue  # it raises an error, or shows in another hole
+        verdict = judge.verdict(results)
+        assert verdict.outcome in ("mistake", "law")
+        if verdict.outcome == "mistake" and len(verdict.mistakes[0]) == 2:
+            assert pair in verdict.mistakes
+        # A single mistake may hide the other: with no softmax, its axis does not matter.
+        elif verdict.outcome == "mistake":
+            assert verdict.mistakes[0][0] in pair
+
+
+def test_a_mistake_is_shown_by_the_law_that_it_breaks():
+    judge = Judge.of(lesson("padding"), "masked_softmax")
+    record = lesson("padding").mistakes["softmax-without-mask"]
+    verdict = judge.verdict(judge.results(("softmax-without-mask",)))
+    evidence = "With scores 1, 2, 3 the hidden third key gets 0.665."
+    assert verdict.lines[0] == f"{record.says} {evidence}"
+
+
+def test_large_logits_break_a_law_if_the_loss_is_no_number():
+    judge = Judge.of(lesson("loss"), "label_smoothed_cross_entropy")
+    verdict = judge.verdict(judge.results(("log-of-softmax",)))
+    assert "The logits 1000, 0, 0, 0 with label 1 lose infinity or NaN" in verdict.lines[0]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_texts_belong_to_the_code(name):
+    """Each hole has its probes, and each probe has a name and a text of its own."""
+    check = check_of(name)
+    assert list(check.probes) == list(lesson(name).holes)
+    every = [probe for probes in check.probes.values() for probe in probes]
+    names = [probe.__name__ for probe in every]
+    assert len(names) == len(set(names))
+    assert all(probe.__doc__ for probe in every)
+
+
+def test_the_name_of_a_mistake_is_its_own():
+    names = [name for each in lessons() for name in each.mistakes]
+    assert len(names) == len(set(names))

@@ -1,0 +1,62 @@
+"""The inputs that a check hands out, and the laws that compare its probes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.tools.learn.check import measure, probe, unchanged, values_of
+from glassformer.tools.learn.inputs import given, hides, numbers
+from glassformer.tools.learn.judge import Judge
+from glassformer.tools.learn.lesson import lesson
+
+
+@pytest.mark.parametrize("make", [lambda: numbers(2, 3), lambda: given([[1, 2], [3, 4]])])
+def test_a_changed_input_is_a_value_of_each_probe(make):
+    doubled = probe("some numbers", lambda solution: {"doubled": solution(make()[1:])})
+    assert not values_of(doubled, lambda x: 2 * x)["inputs are changed"]
+    assert values_of(doubled, lambda x: x.mul_(2))["inputs are changed"]
+
+
+def test_an_input_is_the_same_in_each_call_though_it_was_changed():
+    doubled = probe("x (2, 3)", lambda solution: {"doubled": solution(numbers(2, 3))})
+    first, second = (values_of(doubled, lambda x: x.mul_(2)) for _ in range(2))
+    assert np.array_equal(first["doubled"], second["doubled"])
+
+
+def test_a_mistake_is_measured_without_gradients():
+    root = probe("x (3,)", lambda solution: {"root": solution(numbers(3))})
+    assert list(values_of(root, torch.sin)) == [
+        "root",
+        "inputs are changed",
+        "gradient with respect to input 1 (3,)",
+    ]
+    [values] = measure((root,), torch.sin, gradients=False).values()
+    assert list(values) == ["root", "inputs are changed"]
+
+
+def test_the_mask_hides_the_end_of_the_second_sentence():
+    assert hides(4, 2).tolist() == [[[[True] * 4]], [[[True, True, False, False]]]]
+
+
+def test_two_probes_are_compared_where_the_second_stands_in_the_first():
+    whole, alone = (probe(name, lambda _: {}) for name in ("whole", "alone"))
+    law = unchanged(whole, alone, "The others change it by {}.", at=np.s_[1:])
+    first = np.arange(6.0).reshape(2, 3)
+    assert law({"whole": {"output": first}, "alone": {"output": first[1:]}}) is None
+    evidence = law({"whole": {"output": first}, "alone": {"output": first[1:] + 0.25}})
+    assert evidence == "The others change it by 0.25."
+    assert law({"whole": {"output": first}, "alone": {"output": first}}) is None  # other shapes
+
+
+def test_a_law_says_nothing_about_values_of_another_type():
+    def attend(query, key, value, _mask=None):
+        weights = (query @ key.mT).softmax(-1)
+        return weights @ value > 0, weights  # numbers expected
+
+    judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
+    own = SimpleNamespace(scaled_dot_product_attention=attend)
+    verdict = judge.verdict(measure(judge.probes, own))
+    assert verdict.outcome == "difference"
+    assert verdict.lines[0].startswith("Your weights: ")

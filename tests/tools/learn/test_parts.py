@@ -1,0 +1,335 @@
+"""A learner's parts in the place of the package's: the plain path calls them, in a copy of it."""
+
+import sys
+from collections import Counter
+from inspect import isclass
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from glassformer.config import ModelConfig
+from glassformer.decoding.beam import beam_search
+from glassformer.decoding.greedy import greedy
+from glassformer.decoding.logits_processors import MinLength
+from glassformer.parts import FAST, PLAIN
+from glassformer.support.errors import UsageError
+from glassformer.tools.learn.adapters import ADAPTERS, UNUSED
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.learn.judge import Judge, same
+from glassformer.tools.learn.lesson import known_mistakes, lesson, lessons, part_of
+from glassformer.tools.learn.parts import (
+    Part,
+    chosen_parts,
+    learned_parts,
+    mistaken_parts,
+    own_parts,
+)
+from glassformer.tools.learn.uncached_search import Uncached
+from glassformer.training.optimiser import adam_of
+from glassformer.training.setup.options import TrainConfig
+from glassformer.training.train import train
+from glassformer.translator import Translator
+
+HOLE = "    raise NotImplementedError\n"
+ATTENTION = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+PLACES = [place for each in lessons() for place in each.holes.values() if place not in UNUSED]
+HELPERS = (
+    *("model.masks.padding_mask", "model.masks.target_mask", "model.attention.masked_softmax"),
+    "decoding.beam.penalty",
+)
+MISTAKES = [name for each in lessons() for name in each.mistakes]
+
+
+def parts_of_the_package():
+    """The package's own parts, as if a learner had written them."""
+    return [Part(place, part_of(place), "a lesson") for place in PLACES]
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """The number of calls of each part, by plain trainings and by plain translations.
+
+    The package's functions call each other where they are. So a part that only another part calls
+    has a training without that one.
+    """
+    calls = Counter()
+    for places in (PLACES, HELPERS, ["model.masks.subsequent_mask"]):
+        parts = [part for part in parts_of_the_package() if part.place in places]
+        use(own_parts(parts), tmp_path_factory.mktemp("plain"))
+        calls.update({part.place: part.calls for part in parts})
+    return calls
+
+
+def use(own, directory):
+    """Train with these parts, and translate."""
+    pairs = directory / "pairs.tsv"
+    pairs.write_text("".join(f"one {n}\teins {n}\n" for n in range(50)), encoding="utf-8")
+    train(
+        TrainConfig(
+            pairs=(pairs,),
+            run=directory / "run",
+            preset="tiny",
+            d_model=8,
+            num_heads=2,
+            d_ff=8,
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            vocab_size=300,
+            updates=2,
+            beam=2,
+        ),
+        parts=own,
+    )
+    translator = Translator.load(directory / "run", parts=own)
+    for beam in (1, 2):
+        translator.translate(["one 7"], beam=beam)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_plain_path_calls_every_part(place, calls):
+    assert calls[place] > 0, "give it an adapter, or a reason in UNUSED"
+
+
+def test_the_packages_modules_stay_as_they_are():
+    parts = parts_of_the_package()
+    before = contents()
+    own = own_parts(parts)
+    assert contents() == before
+    assert own.attention is not PLAIN.attention
+    assert own.model is not PLAIN.model
+    assert (PLAIN.own, FAST.own) == ({}, {})
+
+
+def contents():
+    """All that the package's modules and classes hold, by name."""
+    found = {}
+    for module, content in list(sys.modules.items()):
+        if module.startswith("glassformer"):
+            classes = {key: value for key, value in vars(content).items() if isclass(value)}
+            for owner, part in {"": content, **classes}.items():
+                found |= {f"{module}.{owner}.{key}": id(value) for key, value in vars(part).items()}
+    return found
+
+
+def test_right_parts_have_the_names_of_the_packages():
+    assert own_parts(parts_of_the_package()).own == {}
+
+
+def test_mistakes_are_in_the_name_of_the_model():
+    faults = ["scale-missing", "softmax-without-mask"]
+    assert own_parts(mistaken_parts(faults)).own == {
+        "model": f"Transformer with {', '.join(faults)}"
+    }
+    assert PLAIN.model.__qualname__ == "Transformer"
+
+
+@pytest.mark.parametrize(
+    ("mistake", "uncached"), [("causal-missing", True), ("softmax-without-mask", False)]
+)
+def test_a_mistake_that_steps_do_not_make_is_searched_without_a_cache(mistake, uncached):
+    assert (own_parts(mistaken_parts([mistake])).decoder is Uncached) == uncached
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder whose first lesson is learned."""
+    folder = Folder(tmp_path)
+    folder.make()
+    file = folder.file(lesson("attention"))
+    file.write_text(file.read_text("utf-8").replace(HOLE, ATTENTION), encoding="utf-8")
+    folder.note_right(lesson("attention"), file.read_bytes())
+    return folder
+
+
+def test_only_learned_lessons_give_parts(folder):
+    assert [part.place for part in learned_parts(folder)] == [
+        "model.attention.scaled_dot_product_attention"
+    ]
+    file = folder.file(lesson("attention"))
+    file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
+    assert learned_parts(folder) == []
+
+
+def test_a_learners_part_calls_his_other_parts(folder):
+    hidden = mistaken_parts(["softmax-without-mask"])
+    q, mask = torch.randn(2, 4), torch.tensor([[True, False], [True, False]])
+    attend = part_of("model.attention.scaled_dot_product_attention")
+    right = attend(q, q, q, mask)[1]
+    parts = [*learned_parts(folder), *hidden]
+    weights = own_parts(parts).attention(q, q, q, mask)[1]
+    assert [part.calls for part in parts] == [1, 1]
+    assert not torch.allclose(weights, right)
+    assert torch.allclose(attend(q, q, q, mask)[1], right)
+
+
+CAUSAL = (
+    "    return torch.ones(length, length, dtype=torch.bool).tril()\n",
+    "    return padding_mask(tokens, pad) & subsequent_mask(tokens.size(1))\n",
+    "    return torch.cat([torch.full_like(labels[:, :1], bos), labels[:, :-1]], 1)\n",
+)
+
+
+def test_a_mistake_acts_in_the_learners_other_functions_of_its_file(folder):
+    causal = lesson("causal")
+    text = causal.template
+    for body in CAUSAL:
+        text = text.replace(HOLE, body, 1)
+    folder.file(causal).write_text(text, encoding="utf-8")
+    folder.note_right(causal, text.encode())
+    tokens = torch.tensor([[5, 6, 7]])
+    for mistakes, shown in (([], 6), (["causal-missing"], 9)):
+        parts = chosen_parts(folder, mistakes)
+        model = own_parts(parts).model
+        masks = sys.modules[PLAIN.model.__module__].masks
+        mask = model.__init__.__globals__["masks"].target_mask(tokens, 0)
+        assert int(mask.sum()) == shown
+        assert int(masks.target_mask(tokens, 0).sum()) == 6
+        assert {part.place: part.calls for part in parts}["model.masks.subsequent_mask"] == 1
+
+
+def test_arguments_that_a_part_lacks_are_left_out():
+    part = Part("model.masks.subsequent_mask", lambda length: length, "causal")
+    assert part.counted()(3, device="cpu") == 3
+
+
+def test_a_method_brings_its_helpers():
+    class MultiHeadAttention:
+        def split(self, joint):
+            return self.halves(joint)
+
+        def halves(self, joint):
+            return joint, joint
+
+    solution = SimpleNamespace(MultiHeadAttention=MultiHeadAttention)
+    package = part_of("model.attention.MultiHeadAttention")
+    functions = {name: vars(MultiHeadAttention)[name] for name in ("split", "halves")}
+    part = Part(
+        "model.attention.MultiHeadAttention.split",
+        solution.MultiHeadAttention.split,
+        "heads",
+        helpers=functions,
+    )
+    own = own_parts([part])
+    sizes = {"source_vocab_size": 9, "target_vocab_size": 9, "d_model": 8, "num_heads": 2}
+    block = own.model(ModelConfig(**sizes), own).encoder.blocks[0]
+    assert block.self_attention.sublayer.split(5) == (5, 5)
+    assert not hasattr(package, "halves")
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_has_a_part_or_a_reason(mistake):
+    record = known_mistakes()[mistake]
+    place = record.place_of(record.mistakes[mistake].hole)
+    if place.startswith("tools.") and place not in ADAPTERS:
+        with pytest.raises(UsageError, match=f"'{mistake}' changes no translator"):
+            mistaken_parts([mistake])
+        return
+    [part] = mistaken_parts([mistake])
+    assert (part.place, part.mistakes) == (place, (mistake,))
+
+
+def test_mistakes_that_exclude_each_other():
+    one, other = "scale-missing", "scale-times-root"
+    with pytest.raises(UsageError, match=f"{one} and {other} exclude each other"):
+        mistaken_parts([one, other])
+
+
+def test_a_mistake_of_a_constructor_acts():
+    own = own_parts(mistaken_parts(["positions-trained"]))
+    sizes = {"source_vocab_size": 9, "target_vocab_size": 9, "d_model": 8, "num_heads": 2}
+    assert own.model(ModelConfig(**sizes), own).source_positions.table.requires_grad
+
+
+def test_an_unknown_mistake():
+    with pytest.raises(UsageError, match=r"'scale-mising' \(did you mean 'scale-missing'\?\)"):
+        mistaken_parts(["scale-mising"])
+
+
+def test_the_checks_keep_the_packages_own():
+    judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
+    own_parts(mistaken_parts(["softmax-without-mask"]))
+    assert same(judge.results(()), judge.right)
+
+
+def test_a_learners_adam_step_is_torchs_adam():
+    def adam_step(weight, gradient, *, state, rate, betas, epsilon):
+        count, mean, square = state[0] + 1, *state[1:]
+        mean = betas[0] * mean + (1 - betas[0]) * gradient
+        square = betas[1] * square + (1 - betas[1]) * gradient**2
+        rate /= 1 - betas[0] ** count
+        root = (square / (1 - betas[1] ** count)).sqrt()
+        return weight - rate * mean / (root + epsilon), (count, mean, square)
+
+    def trained(new_adam):
+        generator = torch.Generator().manual_seed(1)
+        weight = torch.nn.Parameter(torch.randn(3, 2, generator=generator))
+        optimiser = new_adam([weight])
+        for update in range(5):
+            weight.grad = torch.randn(3, 2, generator=generator)
+            optimiser.grad_scale = torch.tensor(2.0)
+            optimiser.found_inf = torch.tensor(float(update == 3))  # this update changes nothing
+            optimiser.param_groups[0]["lr"] = 0.1
+            optimiser.step()
+        return weight
+
+    own = ADAPTERS["tools.learn.lessons.schedule.plain.adam_step"][1](adam_step)
+    assert torch.allclose(trained(own), trained(adam_of), atol=1e-6)
+
+
+def test_a_learners_greedy_search_finds_the_packages_targets():
+    def follow(step, state, *, vocabulary, most):
+        tokens = []
+        last = torch.tensor([vocabulary.bos_id])
+        while len(tokens) < most:
+            logits, state = step(last, state)
+            last = logits.argmax(dim=-1)
+            if int(last) == vocabulary.eos_id:
+                break
+            tokens.append(int(last))
+        return tokens
+
+    def own_greedy(step, state, *, max_lengths, vocabulary):
+        (most,) = max_lengths.tolist()
+        return [follow(step, state, vocabulary=vocabulary, most=most)]
+
+    class NoState:
+        def select(self, _rows):
+            return self
+
+    def step(tokens, state):  # 2 (start) -> 4 -> 5 -> 3 (end), each with most of the probability
+        following = torch.tensor([0, 0, 4, 0, 5, 3])[tokens]
+        return 3.0 * torch.nn.functional.one_hot(following, 6).float(), state
+
+    adapted = ADAPTERS["tools.learn.lessons.greedy.plain.greedy"][1](own_greedy)
+    for most in (1, 2, 9):
+        lengths = torch.tensor([most])
+        ((right,),) = greedy(step, NoState(), max_lengths=lengths)
+        ((target,),) = adapted(step, NoState(), max_lengths=lengths)
+        assert (target.tokens, target.finished) == (right.tokens, right.finished)
+        assert abs(target.score - right.score) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam_search"])
+def test_with_a_logits_processor_the_packages_search_runs(name):
+    class Step:
+        def select(self, _rows):
+            return self
+
+        def __call__(self, tokens, state):  # 5 again and again is nearly as probable as the end
+            return torch.tensor([0.0, 0, 0, 9, 1, 8]).repeat(len(tokens), 1), state
+
+    def own(*_, **__):
+        raise AssertionError("the learner's search was called")
+
+    package = {"greedy": greedy, "beam_search": beam_search}[name]
+    options = {"max_lengths": torch.tensor([9]), "processors": [MinLength(3)]}
+    options |= {} if name == "greedy" else {"beam": 2, "length_penalty": 1.0}
+    place = f"tools.learn.lessons.{name.removesuffix('_search')}.plain.{name}"
+    found = ADAPTERS[place][1](own)(Step(), Step(), **options)
+    assert found == package(Step(), Step(), **options)
+    assert found[0][0].tokens == (5, 5, 5)

@@ -1,0 +1,114 @@
+"""The watch in a terminal of its own: keys, saves, and the way out."""
+
+import os
+import pty
+import select
+import time
+
+import pytest
+
+from glassformer.tools.learn.lesson import lesson
+from tests.processes import start
+
+ATTENTION = lesson("attention")
+HOLE = "    raise NotImplementedError\n"
+RIGHT = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+MASK = "    return (tokens != pad)[:, None, None, :]\n"
+
+
+class Terminal:
+    """A pseudo-terminal with a process in it, and all that the process has printed."""
+
+    def __init__(self, words, *, keyboard=True):
+        self.near, far = pty.openpty()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        self.process = start(words, far if keyboard else nothing, far, far)
+        os.close(far)
+        os.close(nothing)
+        self.printed = ""
+
+    def close(self):
+        self.process.kill()
+        self.process.join()
+        os.close(self.near)
+
+    def press(self, keys):
+        os.write(self.near, keys.encode())
+
+    def expect(self, text, seconds=60):
+        """Wait for a text; forget what stands before it."""
+        end = time.monotonic() + seconds
+        while text not in self.printed:
+            left = end - time.monotonic()
+            assert left > 0, f"no {text!r} in {self.printed!r}"
+            if select.select([self.near], [], [], left)[0]:
+                self.printed += os.read(self.near, 65536).decode(errors="replace")
+        self.printed = self.printed.partition(text)[2]
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    terminal = Terminal(["learn", tmp_path / "lessons"])
+    yield terminal
+    terminal.close()
+
+
+def test_keys_and_saves(terminal, tmp_path):
+    terminal.expect("01_attention.py in your editor (10 minutes)")
+    terminal.expect("Replace each `raise NotImplementedError`")
+    terminal.expect("not written yet")
+    terminal.expect("h hint 1 of 3   s solution   n next lesson   l list   q quit")
+    terminal.press("?")
+    terminal.expect("h hint 1 of 3")
+    terminal.press("s")
+    terminal.expect("Then press s again")
+    terminal.press("s")
+    terminal.expect("+weights = masked_softmax(scores, mask)")
+    terminal.expect("q quit")
+    assert "To try" not in terminal.printed
+    terminal.press("hh")
+    terminal.expect("Hint 1 of 3")
+    terminal.expect("h hint 2 of 3")
+    terminal.expect("Hint 2 of 3")
+    file = tmp_path / "lessons" / ATTENTION.file_name
+    file.unlink()  # as some editors do for a moment
+    for _ in range(2):
+        terminal.press("?")
+        terminal.expect("h hint 3 of 3")
+    file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
+    terminal.expect("right")
+    terminal.expect("To try")
+    terminal.expect("s solution and answers   n next lesson   l list   q quit")
+    terminal.press("s")
+    terminal.expect("Nearly one-hot")
+    terminal.press("l")
+    terminal.expect("[x]  1. Scaled dot-product attention")
+    terminal.press("n")
+    terminal.expect("02_padding.py in your editor")
+    terminal.expect("q quit")
+    terminal.press("hh")
+    terminal.expect("Hint 2 of 3, padding_mask")
+    padding = lesson("padding")
+    text = padding.template.replace(HOLE, MASK, 1)
+    (tmp_path / "lessons" / padding.file_name).write_text(text, encoding="utf-8")
+    terminal.expect("masked_softmax is not written yet")
+    terminal.expect("q quit")
+    terminal.press("h")
+    terminal.expect("Hint 1 of 3, masked_softmax")
+    terminal.press("n")
+    terminal.expect("03_causal.py")
+    terminal.expect("q quit")
+    terminal.press("q")
+    terminal.process.join(30)
+    assert terminal.process.exitcode == 0
+
+
+def test_without_a_keyboard_the_watch_names_the_command_of_the_hint(tmp_path):
+    terminal = Terminal(["learn", tmp_path], keyboard=False)
+    terminal.expect(f"Next: glassformer learn hint {tmp_path} attention")
+    terminal.expect("Ctrl-C ends the watch")
+    terminal.close()

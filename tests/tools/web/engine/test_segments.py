@@ -1,0 +1,148 @@
+"""The page's words, normalisation, segments and alignment against Python's."""
+
+import base64
+import unicodedata
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassformer.alignment.align import _merged, _shares, linked
+from glassformer.data.normaliser import INVISIBLE, normalised, visible
+from glassformer.data.preprocessing import Preprocessing, SourceLengths
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.words import Span, has_letters, words
+from glassformer.tools.web.living_page import unassigned
+from tests.node import node
+from tests.tools.web.engine.texts import SENTENCES, odd_texts
+
+WORDS = """
+import { Preprocessing } from "./engine/segments.js";
+import { hasLetters, isSpace, words } from "./engine/words.js";
+
+export default function ({ texts, characters, reading }) {
+  const preprocessing = new Preprocessing(reading);
+  const forms = (text) => [preprocessing.normalised(text), preprocessing.visible(text)];
+  const read = (text) => [words(text), hasLetters(text), ...forms(text)];
+  const kinds = (each) => [isSpace(each), hasLetters(each), words(`a${each}b'${each}c`)];
+  return { texts: texts.map(read), characters: characters.map(kinds) };
+}
+"""
+SEGMENTS = """
+import { Preprocessing } from "./engine/segments.js";
+import { Tokenizer } from "./engine/tokenizer.js";
+
+export default function ({ model, texts, readings }) {
+  const tokenizer = new Tokenizer(new Uint8Array(Buffer.from(model, "base64")), {});
+  return readings.map((reading) => {
+    const preprocessing = new Preprocessing(reading);
+    const places = (text, end) => [...text.slice(0, end)].length;
+    return texts.map((text) =>
+      preprocessing.segments(text, tokenizer).map(({ start, end, ...segment }) => ({
+        ...segment,
+        span: [places(text, start), places(text, end)],
+      })),
+    );
+  });
+}
+"""
+LINKS = """
+import { links } from "./engine/words.js";
+export default (cases) => cases.map((each) => links(each.weights, each.source, each.target));
+"""
+KNOWN = {"invisible": INVISIBLE, "unknown": unassigned()}
+
+
+def reading(**settings: Any) -> dict[str, Any]:
+    usual = {"normalisation": KNOWN, "sentences": False, "numbers": False, "ordinals": False}
+    return {**usual, "gap": " ", **settings}
+
+
+def is_assigned(text: str) -> bool:
+    """Whether Python's version of Unicode has all characters; a browser's is newer."""
+    return "Cn" not in map(unicodedata.category, text)
+
+
+def listed(spans: list[Span]) -> list[list[int]]:
+    return [list(span) for span in spans]
+
+
+def test_words_letters_and_normalised_texts():
+    texts = odd_texts(3000, seed=1)
+    codes = [*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x12000)]
+    characters = list(filter(is_assigned, map(chr, codes)))
+    answer = node(WORDS, {"texts": texts, "characters": characters, "reading": reading()})
+    for text, [spans, letters, *forms] in zip(texts, answer["texts"], strict=True):
+        assert forms == [normalised(text), visible(text)], text
+        if is_assigned(text):
+            assert letters == has_letters(text), text
+            assert spans == listed(words(text)), text
+    for each, found in zip(characters, answer["characters"], strict=True):
+        spans = listed(words(f"a{each}b'{each}c"))
+        assert found == [each.isspace(), each.isalpha(), spans], hex(ord(each))
+
+
+def test_segments_of_a_line_and_their_places():
+    tokenizer = train_tokenizer(SENTENCES * 9, vocab_size=500)
+    capitals = ["AN OLD DOG", "An Old DOG Runs Across The GRASS.", "FBI", "Ǆ SS", "ABC DE²"]
+    capitals += ["STRASSE IN İZMIR", *map(str.upper, SENTENCES), *map(str.title, SENTENCES)]
+    ends = ["❤️ two ❤️\u200d", "\u200b dogs \u2060", "\ufeff\n\r\n a \n b\u0301 \n", "12", " \u200b "]
+    texts = [text for text in (*odd_texts(1500, seed=2), *capitals, *ends) if is_assigned(text)]
+    model = base64.b64encode(tokenizer.serialized).decode()
+    readings = [reading(), reading(normalisation=None), reading(numbers=True)]
+    letterless = SourceLengths(10, 400, several=1.0, letterless=1.0)
+    pythons = [Preprocessing("text"), Preprocessing(), Preprocessing("text", None, letterless)]
+    given = {"model": model, "texts": texts, "readings": readings}
+    for each, answers in zip(pythons, node(SEGMENTS, given), strict=True):
+        segments = each.segments(texts, tokenizer, limit=10_000, split=False)
+        for text, row, found in zip(texts, segments, answers, strict=True):
+            expected = [
+                {"text": segment.text, "capitals": segment.capitals, "span": list(segment.span)}
+                for segment in row
+            ]
+            assert found == expected, text
+
+
+@pytest.mark.parametrize(
+    ("line", "ordinals", "sentences"),
+    [
+        ("A dog runs. It is old! Is it?", False, ["A dog runs.", "It is old!", "Is it?"]),
+        ("1. Dr. Ed met J. Doe. 2. He left.", False, ["1. Dr. Ed met J. Doe.", "2. He left."]),
+        ("Am 4. März. Am XX. Mai.", True, ["Am 4. März.", "Am XX. Mai."]),
+        ("Room 4. The dog.", False, ["Room 4.", "The dog."]),
+        ('It says "Stop!" and stops.', False, ['It says "Stop!" and stops.']),
+        ("One. Two.\n\nThree.", False, ["One.", "Two.", "Three."]),
+    ],
+)
+def test_sentences_of_a_line(line, ordinals, sentences):
+    tokenizer = train_tokenizer(SENTENCES, vocab_size=300)
+    readings = [reading(sentences=True, ordinals=ordinals)]
+    model = base64.b64encode(tokenizer.serialized).decode()
+    [[found]] = node(SEGMENTS, {"model": model, "texts": [line], "readings": readings})
+    assert [line[slice(*segment["span"])] for segment in found] == sentences
+    assert [segment["text"] for segment in found] == sentences
+
+
+def test_links_are_those_of_the_alignment():
+    draw = np.random.default_rng(4)
+    cases = []
+    for _ in range(60):
+        sides = []
+        for _ in range(2):
+            ends = np.sort(draw.choice(30, size=8, replace=False)).tolist()
+            pieces = list(zip([0, *ends], [*ends, 30], strict=True))
+            starts = sorted(draw.choice(27, size=4, replace=False).tolist())
+            lasts = [*starts[1:], 30]
+            gaps = draw.integers(3, size=4).tolist()
+            spans = [(a, max(a, b - c)) for a, b, c in zip(starts, lasts, gaps, strict=True)]
+            sides.append({"words": spans, "pieces": [*pieces, (30, 30)]})
+        weights = draw.dirichlet(np.full(10, 0.15), size=10)
+        cases.append({"weights": weights.tolist(), "source": sides[0], "target": sides[1]})
+    for case, found in zip(cases, node(LINKS, cases), strict=True):
+        shares = [
+            _shares(side["words"], side["pieces"]) for side in (case["source"], case["target"])
+        ]
+        weights = _merged(np.array(case["weights"]), *shares)
+        expected = np.argwhere(linked(weights))
+        assert [link[:2] for link in found] == expected.tolist()
+        np.testing.assert_allclose([link[2] for link in found], weights[tuple(expected.T)])

@@ -1,0 +1,241 @@
+"""Connections of real sockets: a client without a request keeps nobody else out."""
+
+import asyncio
+import socket
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from glassformer.tools.web import connections
+from glassformer.tools.web.connections import BoundedConnection, Connections
+from glassformer.tools.web.server import listen, uvicorn_config
+
+HEAD_SECONDS = 0.3
+PATIENCE = 30.0  # until a test fails
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+SLOW = HEALTH.replace(b"health", b"slow")
+LARGE = HEALTH.replace(b"health", b"large")
+
+
+class Running:
+    """A server in a thread; it answers /slow when its gate is open."""
+
+    def __init__(self, listener, **bounds):
+        self.gate, self.begun = threading.Event(), threading.Semaphore(0)
+        self.bounds = Connections(**{"head_seconds": HEAD_SECONDS} | bounds)
+        self.place = listener.getsockname()
+        routes = [Route(f"/{name}", getattr(self, name)) for name in ("health", "slow", "large")]
+        config = uvicorn_config(Starlette(routes=routes), self.bounds, seconds=0)
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
+        self.thread.start()
+
+    async def health(self, _):
+        return PlainTextResponse("ok")
+
+    async def slow(self, _):
+        self.begun.release()
+        await asyncio.to_thread(self.gate.wait, PATIENCE)
+        return PlainTextResponse("done")
+
+    async def large(self, _):
+        return PlainTextResponse("x" * (32 << 20))
+
+    def stop(self):
+        self.server.should_exit = True
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive()
+        for connection in self.bounds.open:  # a process would end with them
+            connection.transport._sock.close()
+            connection.transport._sock = None
+        self.bounds.open.clear()
+
+
+@contextmanager
+def running(**bounds):
+    with listen("127.0.0.1", 0) as listener:
+        server = Running(listener, **bounds)
+        try:
+            yield server
+        finally:
+            server.gate.set()
+            server.stop()
+
+
+@pytest.fixture
+def start():
+    """Starts servers with bounds of a test's own."""
+    with ExitStack() as servers:
+        yield lambda **bounds: servers.enter_context(running(**bounds))
+
+
+@pytest.fixture
+def connect():
+    """Opens connections, which end with the test."""
+    with ExitStack() as stack:
+        yield lambda server, source="127.0.0.1": stack.enter_context(
+            socket.create_connection(server.place, PATIENCE, source_address=(source, 0))
+        )
+
+
+def ask(connection, request=b""):
+    """The body that the server sends after a request; nothing if it closes the connection."""
+    answer = b""
+    with suppress(ConnectionError):
+        connection.sendall(request)
+        while not answer.endswith((b"ok", b"done")) and (part := connection.recv(65_536)):
+            answer += part
+    return answer.rpartition(b"\r\n\r\n")[2]
+
+
+def test_a_client_that_asks_is_heard_beside_silent_half_and_slow_ones(start, connect):
+    """Of its own address and of another one."""
+    server = start(most=60, most_of_network=50, head_seconds=PATIENCE)
+    others = [connect(server) for _ in range(150)]
+    for half in others[100:]:
+        with suppress(ConnectionError):
+            half.sendall(HEALTH[:20])
+    for source in ("127.0.0.1", "127.0.0.2") * 10:
+        for slow in others[140:]:
+            with suppress(ConnectionError):
+                slow.sendall(b"X")
+        assert ask(connect(server, source), HEALTH) == b"ok"
+
+
+def test_silent_and_half_heads_are_closed(start, connect):
+    server = start()
+    silent = [connect(server) for _ in range(20)]
+    for half in silent[::2]:
+        half.sendall(HEALTH[:20])
+
+    assert {ask(one) for one in silent} == {b""}
+    assert ask(connect(server), HEALTH) == b"ok"
+
+
+def test_a_head_byte_by_byte_has_no_more_time(start, connect):
+    client = connect(start())
+    client.settimeout(HEAD_SECONDS / 10)
+    with pytest.raises(ConnectionError):  # noqa: PT012
+        for byte in HEALTH[:-2] + b"X: " + b"a" * 1000:
+            client.sendall(bytes([byte]))
+            try:
+                assert client.recv(9) == b""
+                raise ConnectionError("closed")
+            except TimeoutError:
+                continue
+
+
+def test_each_later_head_has_the_same_time(start, connect):
+    client = connect(start())
+
+    assert [ask(client, HEALTH) for _ in range(3)] == [b"ok"] * 3
+    assert ask(client, HEALTH[:20]) == b""
+
+
+def test_an_answer_may_take_longer_than_a_head(start, connect):
+    server = start()
+    client = connect(server)
+    threading.Timer(2 * HEAD_SECONDS, server.gate.set).start()
+
+    assert [ask(client, request) for request in (SLOW, HEALTH, SLOW)] == [b"done", b"ok", b"done"]
+
+
+def test_those_that_wait_for_an_answer_keep_their_place(start, connect, capsys):
+    server = start(most=3, most_of_network=2, head_seconds=PATIENCE)
+    kept = [connect(server, f"127.0.0.{n}") for n in (1, 1, 2)]
+    for client in kept:
+        client.sendall(SLOW)
+        assert server.begun.acquire(timeout=PATIENCE)
+
+    assert [ask(connect(server, f"127.0.0.{n}"), HEALTH) for n in (1, 3)] == [b"", b""]
+    server.gate.set()
+    assert [ask(client) for client in kept] == [b"done"] * 3
+    assert [ask(connect(server, f"127.0.0.{n}"), HEALTH) for n in (1, 3)] == [b"ok", b"ok"]
+    line = "more than 2 connections of a client or 3 of all: closed those without a request\n"
+    assert capsys.readouterr().err.count(line) == 1
+
+
+def test_a_proxy_may_have_as_many_connections_as_all_clients(start, connect):
+    server = start(most_of_network=1, is_proxy="127.0.0.1".__eq__)
+    clients = [connect(server) for _ in range(3)]
+
+    assert [ask(client, HEALTH) for client in clients] == [b"ok"] * 3
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """An event for a method of the connections: somebody has called it."""
+
+    def event(name):
+        called, method = threading.Event(), getattr(BoundedConnection, name)
+        monkeypatch.setattr(
+            BoundedConnection, name, lambda *words: (method(*words), called.set())[0]
+        )
+        return called
+
+    return event
+
+
+def test_a_client_that_does_not_read_is_closed(start, connect, told):
+    lost = told("connection_lost")
+    client = connect(start(write_seconds=HEAD_SECONDS))
+    client.sendall(LARGE)
+
+    assert lost.wait(PATIENCE)
+    assert len(ask(client)) < 32 << 20
+
+
+def test_a_client_that_does_not_read_keeps_no_server_alive(start, connect, told):
+    writing = told("pause_writing")
+    server = start(write_seconds=10 * PATIENCE)
+    client = connect(server)
+    client.sendall(LARGE)
+    assert writing.wait(PATIENCE)
+
+    server.stop()
+
+
+def test_a_restart_on_a_kept_socket_loses_no_request():
+    """As systemd keeps it, or a new server takes it."""
+    answered, answers = threading.Semaphore(0), []
+
+    def client(place):
+        for _ in range(50):
+            with socket.create_connection(place, PATIENCE) as connection:
+                answers.append(ask(connection, HEALTH))
+            answered.release()
+
+    with listen("127.0.0.1", 0) as kept:
+        clients = [
+            threading.Thread(target=client, args=(kept.getsockname(),), daemon=True)
+            for _ in range(8)
+        ]
+        server = Running(kept.dup())
+        for each in clients:
+            each.start()
+        for _ in range(3):
+            for _ in range(50):
+                assert answered.acquire(timeout=PATIENCE)
+            server.stop()
+            server = Running(kept.dup())
+        for each in clients:
+            each.join(PATIENCE)
+        server.stop()
+    assert answers == [b"ok"] * 400
+
+
+def test_a_server_that_stops_answers_a_client_that_has_just_come(start, connect, told, monkeypatch):
+    monkeypatch.setattr(connections, "_LAST_CALL", PATIENCE)
+    came, stopping = told("connection_made"), told("shutdown")
+    server = start()
+    client = connect(server)
+    assert came.wait(PATIENCE)
+    server.server.should_exit = True
+    assert stopping.wait(PATIENCE)
+
+    assert ask(client, HEALTH) == b"ok"
