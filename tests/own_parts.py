@@ -7,8 +7,8 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.model.attention import MultiHeadAttention, fused_attention, masked_softmax
+from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
-from glassformer.model.variants import ModelParts
 
 
 def colder(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):

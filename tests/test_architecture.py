@@ -62,7 +62,7 @@ CORE = {
     ".": "bundle parts text_engine translator",
     "data": "batches corpus normaliser preprocessing token_store tokenizer",
     "decoding": "batched beam engine greedy",
-    "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
+    "model": "attention blocks cache decoder embeddings encoder forms masks positions transformer",
     "tools/cli": "main translate",
     "training": "loop loss optimiser schedule train",
 }

@@ -521,6 +521,10 @@ def test_a_directory_that_is_not_there(tmp_path):
         load_bundle(tmp_path / "nowhere")
 
 
+def loaded(directory, parts):
+    return load_bundle(directory, build=parts.build, own=parts.own)
+
+
 def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
     """None is silently another: they may have no weights of their own, as rotary positions."""
     parts = replace(PLAIN, attention=colder, model=rotary)
@@ -530,7 +534,7 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
     save_bundle(stock, tmp_path / "stock")
     pair = torch.tensor([[5, 6, 7]]), torch.tensor([[2, 8]])
 
-    found = load_bundle(tmp_path / "own", parts=replace(FAST, attention=colder, model=rotary))
+    found = loaded(tmp_path / "own", replace(FAST, attention=colder, model=rotary))
 
     assert found.parts == {
         "attention": "colder",
@@ -539,16 +543,15 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
     assert found.model(*pair).equal(own.model(*pair))
     assert not found.model(*pair).allclose(stock.model(*pair))
     assert "parts" in json.loads((tmp_path / "own" / "config.json").read_text())
-    assert load_bundle(tmp_path / "stock", parts=parts).model(*pair).equal(own.model(*pair))
+    assert loaded(tmp_path / "stock", parts).model(*pair).equal(own.model(*pair))
     assert load_bundle(tmp_path / "stock").parts == {}
     for wrong, part in (
-        (None, "attention colder"),
         (PLAIN, "attention colder"),
         (replace(parts, attention=warmer), "attention colder"),
         (replace(PLAIN, attention=colder), "model rotary"),
     ):
         with pytest.raises(InputError) as raised:
-            load_bundle(tmp_path / "own", parts=wrong)
+            loaded(tmp_path / "own", wrong)
         assert str(raised.value) == (
             f"{tmp_path / 'own'}: trained with '{part}': give parts with that name (in Python),"
             " or train it anew with the package's"

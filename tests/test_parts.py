@@ -1,10 +1,13 @@
 """The forms: each quick one gives the plain one's numbers, and one's own are named and kept."""
 
+import re
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from glassformer.config import ModelConfig
@@ -13,8 +16,12 @@ from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
 from glassformer.model.attention import MultiHeadAttention, fused_attention
+from glassformer.model.blocks import FeedForward, ResidualBlock
+from glassformer.model.decoder import DecoderBlock
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
+from glassformer.model.forms import PAPER
+from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 from glassformer.parts import (
     FAST,
@@ -164,11 +171,95 @@ def test_a_model_has_the_forms_of_its_parts_and_the_same_weights(options):
     CLOSE(fast(SOURCE, TARGET), plain(SOURCE, TARGET))
 
 
-def test_a_model_of_no_parts_has_the_modules_own_forms():
-    model = Transformer(ModelConfig(**SIZES))
+def test_a_model_of_no_parts_has_the_plain_forms():
+    """One set of defaults: the leaves', the model's and PLAIN's."""
+    model, leaf = Transformer(ModelConfig(**SIZES)), MultiHeadAttention(14, 2)
 
-    assert model.encoder.blocks[0].self_attention.sublayer.attention is fused_attention
-    assert type(model.encoder.blocks[0].feed_forward.dropout) is nn.Dropout
+    assert leaf.attention is model.encoder.blocks[0].self_attention.sublayer.attention
+    assert leaf.attention is PLAIN.attention
+    assert type(model.encoder.blocks[0].feed_forward.dropout) is PLAIN.dropout
+    assert all(getattr(PAPER, each.name) is getattr(PLAIN, each.name) for each in fields(PAPER))
+
+
+class OwnAttention(MultiHeadAttention):
+    def attend(self, query, keys, values, mask=None):
+        return super().attend(query, keys, values, mask).tanh()
+
+
+class OwnNetwork(FeedForward):
+    def forward(self, x):
+        return super().forward(x).tanh()
+
+
+class OwnResidual(ResidualBlock):
+    def add(self, x, output):
+        return super().add(x, 2 * output)
+
+
+class OwnPositions(PositionalEncoding):
+    def forward(self, embedded, *, start=0):
+        return 2 * super().forward(embedded, start=start)
+
+
+class OwnNorm(nn.LayerNorm):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+# An own form of each field, and the names in a block, or in the model, where it stands.
+OWN = {
+    "attention": colder,
+    "norm": OwnNorm,
+    "positions": OwnPositions,
+    "self_attention": OwnAttention,
+    "cross_attention": OwnAttention,
+    "feed_forward": OwnNetwork,
+    "residual": OwnResidual,
+}
+PLACES = {
+    "norm": r".*norm",
+    "positions": r"(source|target)_positions",
+    "self_attention": r".*self_attention\.sublayer",
+    "cross_attention": r".*cross_attention\.sublayer",
+    "feed_forward": r".*feed_forward\.sublayer",
+    "residual": r"(en|de)coder\.blocks\.\d\.\w+",
+}
+
+
+@given(st.sets(st.sampled_from([*OWN])), st.sampled_from(["post", "pre"]))
+def test_own_layers_stand_in_all_their_places_and_in_no_other(names, norm):
+    own = {name: OWN[name] for name in sorted(names)}
+    parts = replace(PLAIN, **own)
+    model = built(parts, norm=norm)
+
+    for field, pattern in PLACES.items():
+        where = {
+            name
+            for name, part in model.named_modules()
+            if re.fullmatch(pattern, name) and type(part) is not nn.Identity
+        }
+        form = getattr(parts, field)
+        assert where
+        assert {type(model.get_submodule(name)) for name in where} == {form}
+        if field in own and field != "self_attention" and field != "cross_attention":
+            assert {name for name, part in model.named_modules() if type(part) is form} == where
+    attentions = [each for each in model.modules() if isinstance(each, MultiHeadAttention)]
+    assert {each.attention for each in attentions} == {parts.attention}
+    assert parts.own_model.keys() == names
+    assert model.state_dict().keys() == built(norm=norm).state_dict().keys()
+    # One step gives a column of the whole pass; the quick decoder refuses each of them.
+    logits, state = model(SOURCE, TARGET[:, :2]), model.start(model.encode(SOURCE))
+    for place in range(2):
+        step, state = model.step(TARGET[:, place], state)
+        CLOSE(step, logits[:, place])
+    # A block alone has them as well.
+    block = DecoderBlock(14, 2, 19, norm=norm, parts=parts)
+    kinds = {type(module) for module in model.decoder.blocks[0].modules()}
+    assert {type(module) for module in block.modules()} == kinds
+    assert block.self_attention.sublayer.attention is parts.attention
+    if names:
+        with pytest.raises(TypeError, match="which the fast decoder does not know: give parts"):
+            FAST.decoder(model).encode(SOURCE)
 
 
 def test_one_s_own_parts_are_named():
@@ -210,13 +301,13 @@ def test_other_names_than_the_recorded_are_refused_in_one_line():
     mine = {"attention": "colder"}
     check_own({}, {}, "it has")
     check_own(mine, dict(mine), "it has")
-    for recorded, given, line in (
+    for recorded, offered, line in (
         (mine, {}, "it has attention colder, now the package's parts: give parts"),
         ({}, mine, "it has the package's parts, now attention colder: give parts"),
         (mine, {"model": "a.B"}, "it has attention colder, now model a.B: give"),
     ):
         with pytest.raises(InputError) as raised:
-            check_own(recorded, given, "it has")
+            check_own(recorded, offered, "it has")
         assert str(raised.value).startswith(line)
         assert str(raised.value).endswith("of the same names")
 

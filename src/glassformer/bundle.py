@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -24,7 +25,6 @@ from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import MOST_BYTES, Tokenizer
 from glassformer.data.trigrams import Profile
 from glassformer.model.transformer import Transformer
-from glassformer.model.variants import ModelParts
 from glassformer.support.errors import ChecksumError, InputError, UsageError
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import check_hashes, sha256
@@ -209,27 +209,18 @@ def check_bundle(directory: Path) -> None:
     raise InputError(f"{directory}: not a bundle ({reason})")
 
 
-class BuiltFrom(ModelParts, Protocol):
-    """The forms that build a model: fields of :class:`glassformer.parts.Parts`."""
-
-    @property
-    def model(self) -> Callable[[ModelConfig, Any], Transformer]: ...
-
-    @property
-    def own(self) -> Mapping[str, str]: ...
-
-
 def load_bundle(
     directory: Path,
     *,
     device: torch.device | str = "cpu",
     verify: bool = True,
-    parts: BuiltFrom | None = None,
+    build: Callable[[ModelConfig], Transformer] = Transformer,
+    own: Mapping[str, str] = MappingProxyType({}),
 ) -> Bundle:
     """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
 
-    ``parts``: the forms of its model; None: the default ones of each module. A bundle that was
-    trained with own parts needs parts of the same names.
+    ``build`` makes the model, and ``own`` names the own parts in it, as ``Parts`` has both. A
+    bundle that was trained with own parts needs parts of the same names.
 
     ``verify`` compares each file, and the settings, with their hashes in ``config.json``: a
     difference is a ChecksumError.
@@ -242,7 +233,6 @@ def load_bundle(
         check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
     source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
     path = directory / "model.safetensors"
-    own = {} if parts is None else parts.own
     for part, name in config.parts.items():
         if own.get(part) != name:
             part = repr(f"{part} {name}")  # a stranger's text
@@ -251,7 +241,7 @@ def load_bundle(
                 " it anew with the package's"
             )
     with torch.device("meta"):  # names and shapes, without the memory
-        model = Transformer(config.model) if parts is None else parts.model(config.model, parts)
+        model = build(config.model)
     load_weights(model, dict(read_tensors(path, shapes_of(model))), path)
     return Bundle(
         model.to(device).eval().requires_grad_(False),

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import torch
-from torch import nn
 
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Shift, shift
@@ -22,9 +21,10 @@ from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import BestTokens, best_tokens
 from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.greedy import greedy
-from glassformer.model.attention import Attention, fused_attention, scaled_dot_product_attention
+from glassformer.model.attention import fused_attention
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
+from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
 from glassformer.training.fast.loss import projected_losses
@@ -41,22 +41,20 @@ def itself(model: Transformer) -> SequenceModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class Parts(ModelParts):
     """The forms, each a function or a class. The defaults are the plain ones.
 
-    A model is built from the first three, decoded with the next five, and trained with the rest.
-    ``model`` is a class, or a function from a configuration and these parts to a Transformer.
+    A model is built from the fields of :class:`ModelParts` and ``model``: a class, or a function
+    from a configuration and these parts to a Transformer. The others decode and train it.
     ``parallel`` decodes several batches at once, one on each core of a CPU.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
     {}
-    >>> replace(PLAIN, dropout=nn.AlphaDropout).own
+    >>> replace(PLAIN, dropout=torch.nn.AlphaDropout).own
     {'dropout': 'AlphaDropout'}
     """
 
-    attention: Attention = scaled_dot_product_attention
-    dropout: Callable[[float], nn.Module] = nn.Dropout
     model: Callable[[ModelConfig, Parts], Transformer] = Transformer
     decoder: Callable[[Transformer], SequenceModel] = itself
     parallel: bool = False
@@ -67,6 +65,10 @@ class Parts:
     losses: Losses = batch_losses
     adam: NewAdam = adam_of
     schedule: NoamSchedule = noam_schedule
+
+    def build(self, config: ModelConfig) -> Transformer:
+        """A new model of these forms."""
+        return self.model(config, self)
 
     @property
     def own(self) -> dict[str, str]:
@@ -80,8 +82,9 @@ class Parts:
 
     @property
     def own_model(self) -> dict[str, str]:
-        """The names of the own parts that a trained model needs, wherever it runs."""
-        return {field: name for field, name in self.own.items() if field in ("attention", "model")}
+        """The names of the own parts that a trained model needs, wherever it runs: not dropout."""
+        needed = {"model", *(field.name for field in fields(ModelParts))} - {"dropout"}
+        return {field: name for field, name in self.own.items() if field in needed}
 
 
 PLAIN = Parts()
@@ -124,7 +127,7 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     True
     """
     with torch.device("meta"):
-        twin = parts.model(model.config, parts)
+        twin = parts.build(model.config)
     twin.load_state_dict(model.state_dict(keep_vars=True), assign=True)
     return twin.train(model.training)
 

@@ -87,7 +87,13 @@ class Translator:
         ``verify=False`` nobody compares the files with their checksums. Damage is an InputError.
         """
         verify, languages = settings.get("verify", True), settings.get("languages", (None, None))
-        bundle = load_bundle(Path(directory), device=device_of(device), verify=verify, parts=parts)
+        bundle = load_bundle(
+            Path(directory),
+            device=device_of(device),
+            verify=verify,
+            build=parts.build,
+            own=parts.own,
+        )
         return cls.of(
             bundle.between(*languages),
             Path(directory),

@@ -1,6 +1,7 @@
 """Feed-forward network and residual block against their formulas in numpy."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -68,7 +69,9 @@ def test_an_unknown_activation_is_refused_with_the_known_ones():
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.1])
 def test_post_norm_is_the_norm_of_the_sum(epsilon):
-    block = disturbed(ResidualBlock(nn.Linear(5, 5), 5, norm="post", norm_epsilon=epsilon).double())
+    new_norm = partial(nn.LayerNorm, eps=epsilon)
+    block = ResidualBlock(nn.Linear(5, 5), 5, norm="post", new_norm=new_norm)
+    disturbed(block.double())
     x = stream(2, 3, 5)
     expected = layer_norm((x + block.sublayer(x)).detach().numpy(), block.norm)
     torch.testing.assert_close(block(x), torch.from_numpy(expected))
@@ -76,7 +79,9 @@ def test_post_norm_is_the_norm_of_the_sum(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.1])
 def test_pre_norm_is_the_sum_of_the_stream_and_what_read_its_norm(epsilon):
-    block = disturbed(ResidualBlock(nn.Linear(5, 5), 5, norm="pre", norm_epsilon=epsilon).double())
+    new_norm = partial(nn.LayerNorm, eps=epsilon)
+    block = ResidualBlock(nn.Linear(5, 5), 5, norm="pre", new_norm=new_norm)
+    disturbed(block.double())
     x = stream(2, 3, 5)
     expected = x + block.sublayer(torch.from_numpy(layer_norm(x.numpy(), block.norm)))
     torch.testing.assert_close(block(x), expected)

@@ -5,9 +5,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from glassformer.config import ModelConfig
 from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.masks import subsequent_mask
+from glassformer.model.transformer import Transformer
 
 D_MODEL, HEADS, D_FF, BATCH, SRC_LEN, TGT_LEN = 14, 2, 19, 3, 5, 7
 
@@ -147,10 +149,18 @@ def test_stacks_run_their_blocks_in_turn_then_the_final_norm():
     assert Decoder(decoders, final_norm=norm)(x, memory).equal(norm(expected))
 
 
+def configured_block(kind, **options):
+    """A block as a Transformer of these options has it."""
+    sizes = {"source_vocab_size": 9, "target_vocab_size": 9, "dropout": 0.0}
+    sizes |= {"d_model": D_MODEL, "num_heads": HEADS, "d_ff": D_FF}
+    model = Transformer(ModelConfig(**(sizes | options))).double().eval()
+    return (model.encoder if kind is EncoderBlock else model.decoder).blocks[0]
+
+
 @pytest.mark.parametrize("kind", [EncoderBlock, DecoderBlock])
 @pytest.mark.parametrize("option", ["dropout", "attention_dropout", "activation_dropout"])
 def test_each_dropout_acts_while_training_and_only_then(kind, option):
-    made, x = block(kind, **{option: 0.5}), stream(TGT_LEN)
+    made, x = configured_block(kind, **{option: 0.5}), stream(TGT_LEN)
     of = (x, stream(SRC_LEN, seed=1))[: 1 if kind is EncoderBlock else 2]
     exact = made(*of)
     assert made(*of).equal(exact)
@@ -163,10 +173,8 @@ def test_each_dropout_acts_while_training_and_only_then(kind, option):
 
 @pytest.mark.parametrize("kind", [EncoderBlock, DecoderBlock])
 def test_every_option_reaches_every_sublayer(kind):
-    made = kind(
-        D_MODEL,
-        HEADS,
-        D_FF,
+    made = configured_block(
+        kind,
         dropout=0.25,
         attention_dropout=0.5,
         activation_dropout=0.75,

@@ -1,12 +1,17 @@
 """The same numbers and gradients as torch's own layers, with their weights put into ours."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from glassformer.model.attention import MultiHeadAttention
+from glassformer.model.blocks import FeedForward
 from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.encoder import Encoder, EncoderBlock
+from glassformer.model.forms import PAPER
 from glassformer.model.masks import padding_mask, subsequent_mask
 
 D_MODEL, HEADS, D_FF, SRC_LEN, TGT_LEN = 14, 7, 19, 11, 5
@@ -115,9 +120,9 @@ def test_encoder(dtype, tolerance, norm, activation):
     final = nn.LayerNorm(D_MODEL) if norm == "pre" else None
     stack = nn.TransformerEncoder(layer, 2, norm=final, enable_nested_tensor=False)
     theirs = disturbed(stack, dtype)
+    parts = replace(PAPER, feed_forward=partial(FeedForward, activation=activation))
     blocks = [
-        EncoderBlock(D_MODEL, HEADS, D_FF, activation=activation, norm=norm).to(dtype)
-        for _ in theirs.layers
+        EncoderBlock(D_MODEL, HEADS, D_FF, norm=norm, parts=parts).to(dtype) for _ in theirs.layers
     ]
     for ours, layer in zip(blocks, theirs.layers, strict=True):
         ours.load_state_dict(block_weights(layer, "encoder"))

@@ -10,7 +10,7 @@ Read the files in this order; each cites its section and equation of the paper:
 6. :mod:`encoder`, :mod:`decoder`: one block, and the stack of blocks (3.1)
 7. :mod:`cache`: the decoder's keys and values of earlier steps
 8. :mod:`transformer`: the whole model (figure 1)
-9. :mod:`variants`: the departures of later models, such as BART's
+9. :mod:`forms`: the parts that a model is built from, and how a configuration sets them
 
 :mod:`fast` holds quicker forms. A reader can skip it: ``--plain`` runs without it.
 """

@@ -126,7 +126,7 @@ class MultiHeadAttention(nn.Module):
         num_heads: int,
         *,
         dropout: float = 0.0,
-        attention: Attention = fused_attention,
+        attention: Attention = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
         if num_heads < 1 or d_model % num_heads:

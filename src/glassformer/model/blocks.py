@@ -1,24 +1,16 @@
 """The parts of every block: the feed-forward network, and the residual block of a sublayer."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypedDict, TypeVar, get_args
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, get_args
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import Activation, Norm
-from glassformer.model.attention import Attention, MultiHeadAttention
 from glassformer.support.errors import check_choice
 
-__all__ = [
-    "ACTIVATIONS",
-    "BlockSettings",
-    "FeedForward",
-    "ResidualBlock",
-    "attention_block",
-    "feed_forward_block",
-]
+__all__ = ["ACTIVATIONS", "FeedForward", "ResidualBlock"]
 
 S = TypeVar("S", bound=nn.Module)
 
@@ -85,13 +77,13 @@ class ResidualBlock(nn.Module, Generic[S]):
         *,
         dropout: float = 0.0,
         norm: Norm = "post",
-        norm_epsilon: float = 1e-5,
+        new_norm: Callable[[int], nn.Module] = nn.LayerNorm,
         new_dropout: Callable[[float], nn.Module] = nn.Dropout,
     ) -> None:
         super().__init__()
         check_choice("norm", norm, get_args(Norm))
         self.sublayer = sublayer
-        self.norm = nn.LayerNorm(d_model, eps=norm_epsilon)
+        self.norm = new_norm(d_model)
         self.dropout = new_dropout(dropout)
         self.norm_first = norm == "pre"
 
@@ -110,48 +102,3 @@ class ResidualBlock(nn.Module, Generic[S]):
         """The stream plus the sublayer's output, before the LayerNorm if that is post."""
         x = x + self.dropout(output)
         return x if self.norm_first else self.norm(x)
-
-
-class BlockSettings(TypedDict, total=False):
-    """The choices of a block, all keyword options; without them it is the paper's.
-
-    ``dropout`` is the paper's, after each sublayer. Later models add ``attention_dropout`` on the
-    attention weights and ``activation_dropout`` inside the feed-forward network.
-    """
-
-    dropout: float
-    attention_dropout: float
-    activation_dropout: float
-    activation: Activation
-    norm: Norm
-    norm_epsilon: float
-    attention: Attention
-    new_dropout: Callable[[float], nn.Module]
-
-
-def attention_block(
-    d_model: int, num_heads: int, settings: BlockSettings
-) -> ResidualBlock[MultiHeadAttention]:
-    """A multi-head attention in its residual block."""
-    own = _given(settings, "attention_dropout", "attention")
-    return _residual(MultiHeadAttention(d_model, num_heads, **own), d_model, settings)
-
-
-def feed_forward_block(
-    d_model: int, d_ff: int, settings: BlockSettings
-) -> ResidualBlock[FeedForward]:
-    """A feed-forward network in its residual block."""
-    own = _given(settings, "activation_dropout", "activation", "new_dropout")
-    return _residual(FeedForward(d_model, d_ff, **own), d_model, settings)
-
-
-def _residual(sublayer: S, d_model: int, settings: BlockSettings) -> ResidualBlock[S]:
-    own = _given(settings, "dropout", "norm", "norm_epsilon", "new_dropout")
-    return ResidualBlock(sublayer, d_model, **own)
-
-
-def _given(settings: BlockSettings, *names: str) -> dict[str, Any]:
-    """The given settings of a part, by its options' names: each part has its defaults."""
-    given: Mapping[str, object] = settings
-    options = {"attention_dropout": "dropout", "activation_dropout": "dropout"}
-    return {options.get(name, name): given[name] for name in names if name in given}

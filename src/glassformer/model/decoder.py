@@ -1,12 +1,13 @@
 """The decoder (section 3.1, figure 1 right): a stack of blocks that reads target and memory."""
 
-from typing import Any, Unpack
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.blocks import BlockSettings, attention_block, feed_forward_block
+from glassformer.config import Norm
 from glassformer.model.cache import BlockState
+from glassformer.model.forms import PAPER, ModelParts, joined
 
 __all__ = ["Decoder", "DecoderBlock"]
 
@@ -24,12 +25,20 @@ class DecoderBlock(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_ff: int, **settings: Unpack[BlockSettings]
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm: Norm = "post",
+        parts: ModelParts = PAPER,
     ) -> None:
         super().__init__()
-        self.self_attention = attention_block(d_model, num_heads, settings)
-        self.cross_attention = attention_block(d_model, num_heads, settings)
-        self.feed_forward = feed_forward_block(d_model, d_ff, settings)
+        make = joined(parts, dropout=dropout, norm=norm)
+        self.self_attention = make.residual(make.self_attention(d_model, num_heads), d_model)
+        self.cross_attention = make.residual(make.cross_attention(d_model, num_heads), d_model)
+        self.feed_forward = make.residual(make.feed_forward(d_model, d_ff), d_model)
 
     def forward(
         self,

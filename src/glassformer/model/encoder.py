@@ -1,11 +1,10 @@
 """The encoder (section 3.1, figure 1 left): a stack of blocks that reads the source."""
 
-from typing import Unpack
-
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.blocks import BlockSettings, attention_block, feed_forward_block
+from glassformer.config import Norm
+from glassformer.model.forms import PAPER, ModelParts, joined
 
 __all__ = ["Encoder", "EncoderBlock"]
 
@@ -13,17 +12,27 @@ __all__ = ["Encoder", "EncoderBlock"]
 class EncoderBlock(nn.Module):
     """Self-attention, then the feed-forward network, each in its residual block.
 
+    ``dropout`` and ``norm`` are those of the residual blocks; ``parts`` make the layers.
+
     >>> import torch
     >>> EncoderBlock(8, 2, 32)(torch.zeros(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_ff: int, **settings: Unpack[BlockSettings]
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm: Norm = "post",
+        parts: ModelParts = PAPER,
     ) -> None:
         super().__init__()
-        self.self_attention = attention_block(d_model, num_heads, settings)
-        self.feed_forward = feed_forward_block(d_model, d_ff, settings)
+        make = joined(parts, dropout=dropout, norm=norm)
+        self.self_attention = make.residual(make.self_attention(d_model, num_heads), d_model)
+        self.feed_forward = make.residual(make.feed_forward(d_model, d_ff), d_model)
 
     def forward(
         self, x: Float[Tensor, "batch src_len d_model"], mask: Tensor | None = None

@@ -1,5 +1,7 @@
 """The Transformer (figure 1): embeddings, encoder, decoder, and the projection to logits."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -11,7 +13,7 @@ from glassformer.model.cache import DecoderState, Memory, check_rows
 from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
-from glassformer.model.variants import ModelParts, block_settings, final_norm, positions
+from glassformer.model.forms import PAPER, ModelParts, configured
 
 __all__ = ["Transformer", "initialise"]
 
@@ -37,12 +39,13 @@ class Transformer(nn.Module):
     True
     """
 
-    def __init__(self, config: ModelConfig, parts: ModelParts | None = None) -> None:
+    def __init__(self, config: ModelConfig, parts: ModelParts = PAPER) -> None:
         super().__init__()
         self.config = config
+        parts = configured(parts, config)
         d_model, vocab_size = config.d_model, config.target_vocab_size
         sizes = (d_model, config.num_heads, config.d_ff)
-        settings = block_settings(config, parts)
+        settings: dict[str, Any] = {"dropout": config.dropout, "norm": config.norm, "parts": parts}
         scale = config.scale_embeddings
 
         self.source_embedding = ScaledEmbedding(config.source_vocab_size, d_model, scale=scale)
@@ -51,15 +54,15 @@ class Transformer(nn.Module):
             if config.tying in ("three-way", "embeddings")
             else ScaledEmbedding(vocab_size, d_model, scale=scale)
         )
-        self.source_positions = positions(config, config.max_length_of_source, settings)
-        self.target_positions = positions(config, config.max_length, settings)
+        self.source_positions = parts.positions(d_model, max_length=config.max_length_of_source)
+        self.target_positions = parts.positions(d_model, max_length=config.max_length)
         self.encoder = Encoder(
             [EncoderBlock(*sizes, **settings) for _ in range(config.num_encoder_layers)],
-            final_norm=final_norm(config),
+            final_norm=parts.norm(d_model) if config.norm == "pre" else None,
         )
         self.decoder = Decoder(
             [DecoderBlock(*sizes, **settings) for _ in range(config.num_decoder_layers)],
-            final_norm=final_norm(config),
+            final_norm=parts.norm(d_model) if config.norm == "pre" else None,
         )
         # Section 3.4: the output matrix is the target embedding's, if they are tied.
         tied = config.tying in ("three-way", "target")

@@ -188,6 +188,7 @@ class _Residual:
 
     def __init__(self, block: ResidualBlock[Any]) -> None:
         norm, self.norm_first = block.norm, block.norm_first
+        assert isinstance(norm, nn.LayerNorm)  # check_stock refuses others
         shape, weight, bias, eps = norm.normalized_shape, norm.weight, norm.bias, norm.eps
         self.norm: Layer = lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 

@@ -15,9 +15,9 @@ from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.fast.dropout import ByteDropout
+from glassformer.model.forms import NormedPositions
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
-from glassformer.model.variants import NormedPositions
 
 __all__ = ["Stamp", "check_stock"]
 

@@ -103,6 +103,7 @@ def train_on_phrases(
     training's options that differ from the demo's.
     """
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
+    from glassformer.parts import FAST
     from glassformer.tools.cli import train
 
     book = phrasebook(
@@ -118,7 +119,8 @@ def train_on_phrases(
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
     status = train.run(config, _Watcher(shown), parts)
     if not status:
-        bundle = load_bundle(directory, parts=parts)
+        forms = parts or FAST
+        bundle = load_bundle(directory, build=forms.build, own=forms.own)
         examples = tuple(phrase.source for phrase in shown[:MOST_EXAMPLES])
         about = {**bundle.about, "parts": dict(whose)} if whose else bundle.about
         save_bundle(replace(bundle, examples=examples, about=about), directory)

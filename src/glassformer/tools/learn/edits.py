@@ -33,7 +33,7 @@ __all__ = [
 FILES = (
     "data.batches",
     *("model.masks", "model.attention", "model.positions", "model.embeddings", "model.blocks"),
-    *("model.cache", "model.encoder", "model.decoder", "model.variants", "model.transformer"),
+    *("model.forms", "model.cache", "model.encoder", "model.decoder", "model.transformer"),
     *("decoding.greedy", "decoding.beam"),
     *("training.loss", "training.schedule", "training.optimiser"),
 )

@@ -59,7 +59,7 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
     settings = ranks.settings
     options, state = LearningOptions(**settings["options"]), RunState(**settings["state"])
     check_own(state.parts, parts.own, "rank 0 trains with")
-    model = parts.model(ModelConfig(**settings["model"]), parts).to(device)
+    model = parts.build(ModelConfig(**settings["model"])).to(device)
     optimiser = new_optimiser(model, options.optimiser or "adam", parts.adam)
     learner = Learner(
         model.train(),

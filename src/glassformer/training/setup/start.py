@@ -96,7 +96,7 @@ class Scratch:
     def model(self, config: TrainConfig, tokenizers: tuple[Tokenizer, Tokenizer]) -> Transformer:
         """The model before the first update."""
         settings = model_config(config, _vocabulary_settings(*tokenizers))
-        return self.parts.model(settings, self.parts)
+        return self.parts.build(settings)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Parent:
         names = ("dropout", "attention_dropout", "activation_dropout")
         changes = {name: getattr(learning, name) for name in names}
         settings = self.parent.model.config.model_copy(update=changes)
-        model = self.parts.model(settings, self.parts)
+        model = self.parts.build(settings)
         model.load_state_dict(self.parent.model.state_dict())
         return model
 
@@ -201,7 +201,7 @@ def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
         raise UsageError(
             f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
         )
-    parent = load_bundle(config.parent, device=device, parts=parts)
+    parent = load_bundle(config.parent, device=device, build=parts.build, own=parts.own)
     languages = config.language_pair
     if parent.language_tokens and languages:
         parent = parent.between(*languages)
@@ -261,7 +261,7 @@ def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
         new_source, kept_source = trim_tokenizer(source, (pair.source for pair in run.pairs()))
         new_target, kept_target = trim_tokenizer(target, (pair.target for pair in run.pairs()))
     changes = _vocabulary_settings(new_source, new_target)
-    model = parts.model(parent.model.config.model_copy(update=changes), parts)
+    model = parts.build(parent.model.config.model_copy(update=changes))
     rows = {
         "source_embedding.weight": kept_source,
         "target_embedding.weight": kept_target,

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.model.forms import NormedPositions
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
-from glassformer.model.variants import NormedPositions
 from glassformer.support.errors import InputError, UsageError, check_choice
 from glassformer.support.files import new_directory, refuse_full_directory
 from glassformer.tools.interchange.ctranslate2.package import import_ctranslate2

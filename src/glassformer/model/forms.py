@@ -1,0 +1,117 @@
+"""The forms of a model's parts, and a configuration's settings bound to them.
+
+The paper's model needs no more than :data:`PAPER`. Each departure is from a later model: BART,
+Marian, M2M-100. The defaults of :class:`ModelConfig` are the paper's.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.config import ModelConfig, Norm
+from glassformer.model.attention import (
+    Attention,
+    MultiHeadAttention,
+    scaled_dot_product_attention,
+)
+from glassformer.model.blocks import FeedForward, ResidualBlock
+from glassformer.model.positions import PositionalEncoding
+
+__all__ = ["PAPER", "ModelParts", "NormedPositions", "configured", "joined"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelParts:
+    """The forms that a model is built from, each a function or a class; the defaults are plain.
+
+    A form of one's own takes the arguments of the stock form in its place. ``dropout`` makes a
+    layer from its share, ``norm`` from its width, and ``attention`` computes equation 1.
+    :class:`glassformer.parts.Parts` adds the forms of decoding and training.
+
+    >>> from dataclasses import replace
+    >>> import torch
+    >>> from glassformer.model.encoder import EncoderBlock
+    >>> block = EncoderBlock(8, 2, 32, parts=replace(PAPER, norm=nn.RMSNorm))
+    >>> block(torch.zeros(3, 5, 8)).shape, block.self_attention.norm
+    (torch.Size([3, 5, 8]), RMSNorm((8,), eps=None, elementwise_affine=True))
+    """
+
+    attention: Attention = scaled_dot_product_attention
+    dropout: Callable[[float], nn.Module] = nn.Dropout
+    norm: Callable[..., nn.Module] = nn.LayerNorm
+    positions: Callable[..., nn.Module] = PositionalEncoding
+    self_attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
+    cross_attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
+    feed_forward: Callable[..., nn.Module] = FeedForward
+    residual: Callable[..., ResidualBlock[Any]] = ResidualBlock
+
+
+PAPER = ModelParts()
+"""The paper's forms, each in the plain way."""
+
+
+class NormedPositions(nn.Module):
+    """Positional encoding followed by a LayerNorm, as BART's ``layernorm_embedding``."""
+
+    def __init__(self, positions: nn.Module, norm: nn.Module, dropout: nn.Module) -> None:
+        super().__init__()
+        self.positions = positions
+        self.norm = norm
+        self.dropout = dropout
+
+    def forward(
+        self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
+    ) -> Float[Tensor, "batch len d_model"]:
+        return self.dropout(self.norm(self.positions(embedded, start=start)))
+
+
+def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
+    """The forms of a block, each with the forms inside it: a residual block has its norm."""
+    return replace(
+        parts,
+        self_attention=partial(parts.self_attention, attention=parts.attention),
+        cross_attention=partial(parts.cross_attention, attention=parts.attention),
+        feed_forward=partial(parts.feed_forward, new_dropout=parts.dropout),
+        residual=partial(
+            parts.residual,
+            dropout=dropout,
+            norm=norm,
+            new_norm=parts.norm,
+            new_dropout=parts.dropout,
+        ),
+    )
+
+
+def configured(parts: ModelParts, config: ModelConfig) -> ModelParts:
+    """The forms with the settings of a configuration."""
+    norm = partial(parts.norm, eps=config.norm_epsilon)
+    positions = partial(
+        parts.positions,
+        dropout=0.0 if config.embedding_norm else config.dropout,
+        kind=config.positions,
+        new_dropout=parts.dropout,
+        layout=config.position_layout,
+        frequencies=config.position_frequencies,
+        offset=config.position_offset,
+    )
+
+    def normed(d_model: int, **options: int) -> NormedPositions:
+        encoding = positions(d_model, **options)
+        return NormedPositions(encoding, norm(d_model), parts.dropout(config.dropout))
+
+    return replace(
+        parts,
+        norm=norm,
+        positions=normed if config.embedding_norm else positions,
+        self_attention=partial(parts.self_attention, dropout=config.attention_dropout),
+        cross_attention=partial(parts.cross_attention, dropout=config.attention_dropout),
+        feed_forward=partial(
+            parts.feed_forward,
+            dropout=config.activation_dropout,
+            activation=config.activation,
+        ),
+    )
