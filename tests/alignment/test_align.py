@@ -9,10 +9,10 @@ import torch
 from glassformer.alignment.align import (
     Heads,
     align,
-    cross_weights,
     linked,
     word_attention,
 )
+from glassformer.alignment.cross_attention import cross_weights
 from glassformer.bundle import load_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.words import words

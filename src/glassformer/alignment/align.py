@@ -8,6 +8,7 @@ the row of the step that produces a word ("output"), or of the step that reads i
 word).
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
@@ -15,16 +16,15 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
-from torch import Tensor
 
+from glassformer.alignment.cross_attention import UnalignedError, cross_weights
 from glassformer.bundle import Bundle, TranslatorParts
 from glassformer.config import ModelConfig
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, subword_spans, words
-from glassformer.model import masks
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError
 from glassformer.text_engine import SegmentTranslation, Translation
@@ -35,11 +35,12 @@ __all__ = [
     "WordAttention",
     "align",
     "check_lengths",
-    "cross_weights",
     "linked",
     "with_alignment",
     "word_attention",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 Row = Literal["output", "input"]
 
@@ -116,7 +117,8 @@ def align(
     model reads the target by teacher forcing, up to the layer of ``heads``; None: the bundle's
     heads.
 
-    Errors: InputError for a text that is longer than the model's positions.
+    Errors: InputError for a text that is longer than the model's positions, UnalignedError for a
+    model without cross-attention in each decoder block.
     """
     heads = heads or Heads.of(bundle.alignment, bundle.model.config)
     maps = word_attention(bundle, sources, targets, layers=(heads.layer,), rows=(heads.row,))
@@ -136,7 +138,8 @@ def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[
     """The translations and their alternatives with their alignments.
 
     Each segment is aligned with its translation; the links have the places in the text as typed
-    and in the whole translation.
+    and in the whole translation. A model that cannot align gives translations without alignment,
+    and the log gets a line.
     """
     parts = [
         part
@@ -145,7 +148,11 @@ def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[
         for part in translation.segments
     ]
     sources, targets = [part.segment.text for part in parts], [part.text for part in parts]
-    links = iter(align(bundle, sources, targets))
+    try:
+        links = iter(align(bundle, sources, targets))
+    except UnalignedError as error:
+        _LOG.warning("no word alignment: %s", error)
+        return list(translations)
 
     def aligned(translation: Translation) -> Translation:
         alignment = tuple(
@@ -254,35 +261,6 @@ def _shares(words: Sequence[Span], pieces: Sequence[Span]) -> Float[np.ndarray, 
         for word in touched:
             shares[word, piece] += 1 / len(touched)
     return shares
-
-
-@torch.inference_mode()
-def cross_weights(
-    model: Transformer,
-    source: Int[Tensor, "batch src_len"],
-    target: Int[Tensor, "batch tgt_len"],
-    layers: Sequence[int],
-) -> list[Float[Tensor, "batch heads tgt_len src_len"]]:
-    """The cross-attention of some layers (rising) as the model reads all of ``target`` at once.
-
-    The fused kernel computes the other layers; the layers above the last are not computed.
-    """
-    memory = model.encode(source)
-    mask = masks.target_mask(target, model.config.pad_id)
-    maps: list[Tensor] = []
-    x = model.target_positions(model.target_embedding(target))
-    for number, block in enumerate(model.decoder.blocks[: max(layers) + 1]):
-        if number not in layers:
-            x = block(x, memory.states, mask, memory.mask)
-            continue
-        y = block.self_attention.before(x)
-        x = block.self_attention.add(x, block.self_attention.sublayer(y, y, y, mask))
-        attended, weights = block.cross_attention.sublayer.with_weights(
-            block.cross_attention.before(x), memory.states, memory.states, memory.mask
-        )
-        x = block.feed_forward(block.cross_attention.add(x, attended))
-        maps.append(weights)
-    return maps
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from glassformer.model.masks import check_mask
 __all__ = [
     "Attention",
     "MultiHeadAttention",
+    "NoWeightsError",
     "fused_attention",
     "masked_softmax",
     "observe",
@@ -210,10 +211,15 @@ class MultiHeadAttention(nn.Module):
         return heads.transpose(-3, -2).flatten(-2)
 
 
+class NoWeightsError(ValueError):
+    """An attention that is observed returns None for its weights."""
+
+
 def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
     """The attention, which also gives ``keep`` its queries, keys, values, mask and weights.
 
-    The kernel keeps no weights: the plain form runs in its place.
+    The kernel keeps no weights: the plain form runs in its place. Another attention that keeps none
+    raises NoWeightsError.
     """
     explicit = scaled_dot_product_attention if attention is fused_attention else attention
 
@@ -223,7 +229,9 @@ def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
         output, weights = explicit(query, key, value, mask, **options)
         if weights is None:
             name = getattr(attention, "__name__", attention)
-            raise ValueError(f"{name} returns None for the weights: return a tensor to see them")
+            raise NoWeightsError(
+                f"{name} returns None for the weights: return a tensor to see them"
+            )
         keep(query, key, value, mask, weights)
         return output, weights
 
