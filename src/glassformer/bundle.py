@@ -30,7 +30,7 @@ from glassformer.support.files import write_atomically
 from glassformer.support.hashes import check_hashes, sha256
 from glassformer.support.languages import LanguageTokens, standard_code
 from glassformer.support.strangers import opened, parsed_json, read_bytes, read_tensors
-from glassformer.support.tensors import load_weights, save_tensors, shapes_of, weights
+from glassformer.support.tensors import load_weights, save_tensors, shapes_of, unfilled, weights
 
 __all__ = [
     "FORMAT_VERSION",
@@ -240,8 +240,7 @@ def load_bundle(
                 f"{directory}: trained with {part}: give parts with that name (in Python), or train"
                 " it anew with the package's"
             )
-    with torch.device("meta"):  # names and shapes, without the memory
-        model = build(config.model)
+    model = unfilled(lambda: build(config.model))
     load_weights(model, dict(read_tensors(path, shapes_of(model))), path)
     return Bundle(
         model.to(device).eval().requires_grad_(False),

@@ -27,6 +27,7 @@ from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
+from glassformer.support.tensors import unfilled
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import NewAdam, adam_of
@@ -126,8 +127,7 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     >>> rebuilt(model, PLAIN).output_weight is model.output_weight
     True
     """
-    with torch.device("meta"):
-        twin = parts.build(model.config)
+    twin = unfilled(lambda: parts.build(model.config))
     twin.load_state_dict(model.state_dict(keep_vars=True), assign=True)
     return twin.train(model.training)
 

@@ -22,13 +22,17 @@ from glassformer.data.token_store import Sentences
 from glassformer.data.words import Span, words
 from glassformer.support.errors import InputError
 
-__all__ = ["anchors", "find_heads"]
+__all__ = ["NoAnchorsError", "anchors", "find_heads"]
 
 _Maps: TypeAlias = NDArray[np.float32]
 _Links: TypeAlias = frozenset[tuple[Span, Span]]  # of source and target words
 
 _ROWS: tuple[Row, ...] = get_args(Row)
 _MOST_PAIRS = 300
+
+
+class NoAnchorsError(InputError):
+    """No pair has an anchor to choose heads by."""
 
 
 def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
@@ -38,13 +42,13 @@ def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Head
     lowers the error rate of the mean most. At most 300 pairs are judged, by their anchors; more
     pairs make better anchors.
 
-    Errors: InputError if no pair has an anchor.
+    Errors: NoAnchorsError, and UnalignedError for a model that cannot align.
     """
     found = anchors(pairs)
     useful = [place for place, links in enumerate(found) if links][:_MOST_PAIRS]
     judge = "anchors of IBM model 1"
     if not useful:
-        raise InputError(f"{len(pairs)} pairs: no {judge} to choose heads by; give more pairs")
+        raise NoAnchorsError(f"{len(pairs)} pairs: no {judge} to choose heads by; give more pairs")
     sources, targets = ([pairs[place][side] for place in useful] for side in (0, 1))
     layers = range(parts.model.config.num_decoder_layers)
     attention = word_attention(parts, sources, targets, layers=layers, rows=_ROWS)

@@ -2,9 +2,12 @@
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -12,17 +15,46 @@ from torch import Tensor, nn
 from glassformer.support.errors import InputError
 from glassformer.support.files import flush, open_atomically
 
-__all__ = ["load_weights", "save_tensors", "shapes_of", "weights"]
+__all__ = ["load_weights", "save_tensors", "shapes_of", "unfilled", "weights"]
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def unfilled(build: Callable[[], M]) -> M:
+    """The module that ``build`` makes, on the meta device: names and shapes, without the memory.
+
+    A module that cannot be built there, or whose constructor computes a buffer, is built in
+    earnest.
+    """
+    with suppress(RuntimeError), torch.device("meta"):
+        module = build()
+        if not any(buffer.is_meta for buffer in module.buffers()):
+            return module
+    with torch.random.fork_rng(devices=[]):
+        return build()
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """Each parameter once, by its name: tied ones under the first of their names."""
-    return {name: weight.detach().contiguous() for name, weight in model.named_parameters()}
+    """Each parameter once, by its name: tied ones under the first of their names.
+
+    Also the numbers that a module learns in a persistent buffer, such as a moving mean.
+    """
+    learnt = {name: x for name, x in _buffers(model).items() if torch.isfinite(x).all()}
+    stored = dict(model.named_parameters()) | learnt
+    return {name: weight.detach().contiguous() for name, weight in stored.items()}
 
 
 def shapes_of(model: nn.Module) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter, by its name."""
-    return {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+    """The shape of each parameter and of each buffer of :func:`weights`, by its name."""
+    stored = dict(model.named_parameters()) | _buffers(model)
+    return {name: tuple(weight.shape) for name, weight in stored.items()}
+
+
+def _buffers(model: nn.Module) -> dict[str, Tensor]:
+    """The persistent buffers of floating-point numbers; the package's own modules have none."""
+    kept = model.state_dict(keep_vars=True).keys()
+    buffers = model.named_buffers()
+    return {name: x for name, x in buffers if name in kept and x.is_floating_point()}
 
 
 def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -> None:
@@ -30,7 +62,7 @@ def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -
 
     Raises InputError if one is missing. Their names and shapes must be the model's.
     """
-    if missing := shapes_of(model).keys() - stored.keys():
+    if missing := dict(model.named_parameters()).keys() - stored.keys():
         raise InputError(f"{origin}: the weights lack {min(missing)} ({len(missing)} missing)")
     empty = any(weight.is_meta for weight in model.parameters())
     model.load_state_dict(stored, strict=False, assign=empty)  # tied weights stand there once

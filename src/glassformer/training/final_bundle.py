@@ -1,17 +1,16 @@
 """What a finished run adds to its weights: scores, model card, alignment heads."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from glassformer.alignment.heads import find_heads
+from glassformer.alignment.heads import NoAnchorsError, find_heads
 from glassformer.bundle import Bundle
 from glassformer.data.corpus import Pair
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
-from glassformer.support.errors import InputError
 from glassformer.support.progress import duration
 from glassformer.training.checkpoint import RunState
+from glassformer.training.reporting import beside
 from glassformer.training.setup.prepare import Prepared
 
 __all__ = ["final_bundle", "model_card", "part_scored"]
@@ -20,9 +19,17 @@ _LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learn
 
 
 def final_bundle(
-    model: Transformer, prepared: Prepared, card: dict[str, object], *, length_penalty: float
+    model: Transformer,
+    prepared: Prepared,
+    card: dict[str, object],
+    *,
+    length_penalty: float,
+    note: Callable[[str], None],
 ) -> Bundle:
-    """The translator that a run delivers, with its model card and alignment heads."""
+    """The translator that a run delivers, with its model card and alignment heads.
+
+    ``note`` gets a line if the words cannot be aligned.
+    """
     preprocessing = prepared.preprocessing
     bundle = Bundle(
         model,
@@ -35,7 +42,9 @@ def final_bundle(
         trigrams=prepared.trigrams,
         parts=prepared.parts.own_model,
     )
-    return replace(bundle, alignment=_alignment_heads(bundle, prepared.valid))
+    model.to("cpu")
+    heads = beside("word alignment", lambda: _alignment_heads(bundle, prepared.valid), note=note)
+    return replace(bundle, alignment=heads)
 
 
 def model_card(
@@ -82,9 +91,9 @@ def _shown(scores: Scores) -> str:
 
 def _alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, object] | None:
     """The heads that align words best on the pairs; None if too few words of the pairs align."""
-    bundle.model.to("cpu")
     texts = [(pair.source, pair.target) for pair in pairs]
     short = [sides for sides in texts if max(map(len, sides)) <= _LONGEST_ALIGNED]
-    with suppress(InputError):
+    try:
         return find_heads(bundle, short).as_dict()
-    return None
+    except NoAnchorsError:
+        return None

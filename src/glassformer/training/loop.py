@@ -30,7 +30,7 @@ from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import replicate
-from glassformer.training.reporting import Metrics, Reporter
+from glassformer.training.reporting import Metrics, Reporter, beside
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
 from glassformer.training.time_budget import Pace
@@ -207,7 +207,10 @@ class Trainer:
         if len(updates) == 1:
             return updates
         single = best([each for each in state.validations if each["update"] in updates], config)
-        scores = self.validation().scores
+        scores = beside("scores of the mean", lambda: self.validation().scores, note=note)
+        if scores is None:
+            load_average(self.model, self.checkpoints, [single["update"]])
+            return [single["update"]]
         mean = {"kind": "average", "update": state.update, "updates": updates, **scores}
         mean["best"] = best([mean, single], config) is mean
         self.metrics.write(mean)

@@ -1,17 +1,23 @@
 """Progress on the terminal, and ``metrics.jsonl``, which plots and pages read."""
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from textwrap import shorten
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from glassformer.support.errors import InputError
 from glassformer.support.files import naming, write_atomically
 from glassformer.support.progress import Advance, console, duration, working
 from glassformer.training.validation import Validation
 
-__all__ = ["Metrics", "Reporter", "TextReporter"]
+__all__ = ["Metrics", "Reporter", "TextReporter", "beside"]
+
+T = TypeVar("T")
 
 _OF_THE_END = ("average", "score")  # kinds of records
+_LONGEST_LINE = 300  # characters about a failure
 _SAMPLES = 2  # translations that a validation shows
 
 
@@ -30,6 +36,23 @@ class Reporter(Protocol):
 
     def close(self) -> None:
         """The run has ended, with or without an error."""
+
+
+def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) -> T | None:
+    """The result of ``compute``, which stands beside a translator; None if an error ends it.
+
+    ``note`` gets a line about the error: no fault there, such as one of an own part, may cost a
+    finished training.
+
+    >>> beside("score", lambda: 1 / 0, note=print)
+    no score: ZeroDivisionError: division by zero
+    """
+    try:
+        return compute()
+    except Exception as error:
+        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        note(shorten(f"no {name}: {kind}{error}", _LONGEST_LINE, placeholder=" …"))
+        return None
 
 
 class Metrics:

@@ -4,12 +4,14 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from glassformer.bundle import save_bundle
+from glassformer.config import LENGTH_PENALTY
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
@@ -24,7 +26,7 @@ from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.parallel.worker import settings_of_rank_0
-from glassformer.training.reporting import Metrics, Reporter, TextReporter
+from glassformer.training.reporting import Metrics, Reporter, TextReporter, beside
 from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
@@ -43,7 +45,10 @@ _WORTHLESS = 5.0  # BLEU
 
 @dataclass(frozen=True)
 class Run:
-    """A finished training: its directory, which is the bundle, and its scores."""
+    """A finished training: its directory, which is the bundle, and its scores.
+
+    ``validation`` is empty, and ``test`` None, if the search for the scores failed.
+    """
 
     directory: Path
     validation: dict[str, Any]
@@ -81,21 +86,26 @@ def train(
             with from_torchrun(prepared.device, settings) as ranks:
                 trainer.fit(ranks)
             averaged, model = trainer.load_final_weights(), trainer.model
-            scorer = Scorer(prepared, trainer.pace.deadline())
-            alpha = scorer.length_penalty(model)
-            scores = scorer.scores(model, length_penalty=alpha)
+            scorer, note = Scorer(prepared, trainer.pace.deadline()), reporter.note
+            penalty = beside("length penalty", lambda: scorer.length_penalty(model), note=note)
+            alpha = LENGTH_PENALTY if penalty is None else penalty
+            scores = beside("scores", lambda: scorer.scores(model, length_penalty=alpha), note=note)
+            scores = scores or {}
             place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
             for name, result in scores.items():
                 numbers = {key: x for key, x in result.as_dict().items() if x is not None}
                 trainer.metrics.write({**place, "name": name, **numbers})
-        gains = scorer.gains(scores)
-        card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
+        gains = beside("scores of the parent", lambda: scorer.gains(scores), note=note) or {}
+        facts = partial(model_card, prepared, trainer.state, averaged=averaged, scores=scores)
+        card = beside("model card", facts, note=note) or {}
         card |= {f"{name}, parent and child": gain for name, gain in gains.items()}
-        save_bundle(final_bundle(model, prepared, card, length_penalty=alpha), config.run)
+        bundle = final_bundle(model, prepared, card, length_penalty=alpha, note=note)
+        save_bundle(bundle, config.run)
         _report(trainer, alpha, scores)
         for name, gain in gains.items():
-            reporter.note(f"{name}: {gain}")
-        return Run(config.run, scores["validation"].as_dict(), scores.get("test"))
+            note(f"{name}: {gain}")
+        validation = scores["validation"].as_dict() if scores else {}
+        return Run(config.run, validation, scores.get("test"))
 
 
 def new_trainer(
@@ -190,7 +200,7 @@ def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
     """Note how the run ended."""
     config, note = trainer.config, trainer.reporter.note
     parts = {name: part_scored(trainer.prepared, name, scores[name]) for name in scores}
-    if config.beam > 1:
+    if config.beam > 1 and scores:
         note(f"length penalty {alpha:g}: chosen on the validation pairs{parts['validation']}")
     for name, result in scores.items():
         note(f"{name}, beam {config.beam}{parts[name]}:\n{result}")
@@ -198,7 +208,7 @@ def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
     if isinstance(trainer.pace, TimedPace):
         note(trainer.pace.summary())
         updates, enough = trainer.state.update, config.warmup or 0  # a model learns little before
-        if updates < enough and scores["validation"].bleu < _WORTHLESS:
+        if updates < enough and scores and scores["validation"].bleu < _WORTHLESS:
             note(
                 f"this translator is worthless: {updates:,} updates are too few to learn from;"
                 f" --minutes {trainer.pace.minutes_for(enough)} would be enough for {enough:,} here"
