@@ -47,6 +47,7 @@ PositionKind = Literal["sinusoidal", "learned"]
 Layout = Literal["interleaved", "halves"]
 Frequencies = Literal["paper", "tensor2tensor"]
 Subwords = Literal["bpe", "unigram"]
+TextMetric = Literal["bleu", "chrf"]
 EngineName = Literal["torch", "ctranslate2"]
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 

@@ -21,7 +21,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from glassformer.config import BEAM
+from glassformer.config import BEAM, TextMetric
 from glassformer.data.words import is_unspaced
 from glassformer.support.errors import InputError, UsageError
 from glassformer.support.language_names import UNSPACED
@@ -29,6 +29,7 @@ from glassformer.support.languages import language_of
 
 __all__ = [
     "LANGUAGES",
+    "METRIC_NAMES",
     "PAPER_RULER",
     "MetricScore",
     "Scores",
@@ -36,6 +37,8 @@ __all__ = [
     "bleu_metric",
     "corpus_scores",
     "evaluate",
+    "metric_for",
+    "new_metric",
     "paper_ruler",
     "perplexity",
     "reference_loss",
@@ -52,10 +55,13 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
+METRIC_NAMES: dict[TextMetric, str] = {"bleu": "BLEU", "chrf": "chrF++"}
+
 _LARGEST = math.log(sys.float_info.max)
 _CHINESE = ("zh", "yue", "wuu", "nan", "hak", "gan")
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
 
+_FOUR_GRAMS = 0.2  # the least share of references with a 4-gram, for BLEU (docs/decisions.md)
 _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with other text"
 
 # A protocol for :func:`evaluate`, because the translator imports this module.
@@ -300,6 +306,26 @@ def bleu_metric(language: str | None) -> BLEU:
     if is_unspaced(language):
         tokenizer = "zh" if language_of(language) in _CHINESE else "char"
     return BLEU(tokenize=tokenizer, force=True)
+
+
+def metric_for(references: Sequence[str], language: str | None = None) -> TextMetric:
+    """The metric that ranks translations of this text: chrF++ if hardly any reference has a 4-gram.
+
+    BLEU counts runs of four of its own tokens. Without any, the BLEU of a perfect translation is 0,
+    and a wrong one that is longer gets more.
+
+    >>> metric_for(["Open", "Save all"]), metric_for(["Ein Hund läuft."])
+    ('chrf', 'bleu')
+    """
+    bleu = bleu_metric(language)
+    sizes = [len(bleu.tokenizer(text.strip()).split()) for text in references]
+    with_four = sum(size >= bleu.max_ngram_order for size in sizes)
+    return "bleu" if with_four >= _FOUR_GRAMS * len(references) else "chrf"
+
+
+def new_metric(name: TextMetric, language: str | None) -> Metric:
+    """sacreBLEU's metric of this name, with the settings of :func:`corpus_scores`."""
+    return bleu_metric(language) if name == "bleu" else CHRF(word_order=2)
 
 
 def _measure(

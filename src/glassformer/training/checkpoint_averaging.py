@@ -32,9 +32,10 @@ def averaged_updates(validations: Records, length: LengthOptions) -> list[int]:
 
 
 def _merit(validations: Records, length: LengthOptions) -> Callable[[dict[str, Any]], Any]:
-    """The key of the order. BLEU of different pairs does not compare; the loss does nearly."""
+    """The key of the order. Scores of different pairs do not compare; the loss does nearly."""
     alike = len({record.get("pairs") for record in validations}) == 1
-    if length.metric == "bleu" and alike:
-        # If BLEU is equal (often 0 at first), the loss decides.
-        return lambda record: (record["bleu"], -record["loss"])
+    metric = length.metric
+    if metric in ("bleu", "chrf") and alike:
+        # If the score is equal (BLEU is often 0 at first), the loss decides.
+        return lambda record: (record[metric], -record["loss"])
     return lambda record: -record["loss"]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from glassformer.alignment.heads import NoAnchorsError, find_heads
 from glassformer.bundle import Bundle
+from glassformer.config import TextMetric
 from glassformer.data.corpus import Pair
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
@@ -64,7 +65,7 @@ def model_card(
         "trained for": duration(state.seconds),
         "weights": _weights(averaged),
         **{
-            name: _shown(result) + part_scored(prepared, name, result)
+            name: _shown(result, prepared.metric) + part_scored(prepared, name, result)
             for name, result in scores.items()
         },
     }
@@ -84,7 +85,10 @@ def _weights(updates: Sequence[int]) -> str:
     return f"mean of the checkpoints at updates {', '.join(map(str, updates))}"
 
 
-def _shown(scores: Scores) -> str:
+def _shown(scores: Scores, metric: TextMetric) -> str:
+    if metric == "chrf":
+        signature = scores.signatures["chrf"]
+        return f"chrF++ {scores.chrf:.2f} ({signature}), exact match {scores.exact_match:.1f} %"
     ruler = "" if scores.paper_ruler is None else f", paper ruler {scores.paper_ruler:.2f}"
     return f"BLEU {scores.bleu:.2f} ({scores.signatures['bleu']}), chrF++ {scores.chrf:.2f}{ruler}"
 

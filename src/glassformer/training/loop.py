@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from glassformer.evaluation import METRIC_NAMES
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError
 from glassformer.support.progress import working
@@ -217,12 +218,16 @@ class Trainer:
         delivered = updates if mean["best"] else [single["update"]]
         numbers = ", ".join(f"{update:,}" for update in updates)
         note(
-            f"mean of the checkpoints {numbers}: {_shown(mean)}; the best of them,"
-            f" {single['update']:,}: {_shown(single)}:"
+            f"mean of the checkpoints {numbers}: {self._shown(mean)}; the best of them,"
+            f" {single['update']:,}: {self._shown(single)}:"
             f" the {'mean' if mean['best'] else 'best'} is delivered"
         )
         load_average(self.model, self.checkpoints, delivered)
         return delivered
+
+    def _shown(self, record: dict[str, Any]) -> str:
+        metric = self.prepared.metric
+        return f"{METRIC_NAMES[metric]} {record[metric]:.2f}, loss {record['loss']:.3f}"
 
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
@@ -233,7 +238,3 @@ class Trainer:
         means = averaged_updates(self.state.validations, self.config)
         remove_all_but(self.checkpoints, {*means, self.state.update})
         self._saving = time.monotonic() - begin
-
-
-def _shown(record: dict[str, Any]) -> str:
-    return f"BLEU {record['bleu']:.2f}, loss {record['loss']:.3f}"

@@ -1,18 +1,21 @@
 """The length penalty and the scores at the end of a run, in the time that is left.
 
 Section 6.1 of the paper: beam size and length penalty "were chosen after experimentation on the
-development set". The rule here: the lowest alpha within 0.2 BLEU of the best one.
+development set". The rule here: the lowest alpha within 0.2 points of the best one.
 """
 
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
+
+from sacrebleu.metrics.base import Metric
 
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.protocols import Hypothesis
-from glassformer.evaluation import Scores, bleu_metric, corpus_scores
+from glassformer.evaluation import METRIC_NAMES, Scores, corpus_scores, new_metric
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.prepare import Prepared
@@ -21,7 +24,7 @@ from glassformer.training.time_limit import Deadline, in_time
 __all__ = ["Scorer", "best_penalty", "validations_of_the_end"]
 
 _TRIED = (LENGTH_PENALTY, 1.0, 1.5, 2.0)
-_MARGIN = 0.2  # BLEU: a smaller gain on one set may be a loss on the next
+_MARGIN = 0.2  # of BLEU or chrF++: a smaller gain on one set may be a loss on the next
 
 
 def validations_of_the_end(prepared: Prepared) -> float:
@@ -52,7 +55,7 @@ class Scorer:
             prepared.valid,
             prepared.text_engine(model),
             beam=prepared.config.beam,
-            language=prepared.target_language,
+            metric=new_metric(prepared.metric, prepared.target_language),
             deadline=self._share(len(prepared.valid)),
         )
 
@@ -73,14 +76,16 @@ class Scorer:
         return scores
 
     def gains(self, scores: dict[str, Scores]) -> dict[str, str]:
-        """The BLEU of the parent and of the child, whose ``scores`` these are; {} without one."""
+        """The score of the parent and of the child, whose ``scores`` these are; {} without one."""
         parent = self._prepared.start.parent
         if parent is None:
             return {}
         before = self.scores(parent.model, length_penalty=parent.length_penalty)
+        metric = self._prepared.metric
+        score, called = attrgetter(metric), METRIC_NAMES[metric]
         return {
-            name: f"BLEU {before[name].bleu:.2f} before, {scores[name].bleu:.2f} after"
-            for name in scores
+            name: f"{called} {score(before[name]):.2f} before, {score(after):.2f} after"
+            for name, after in scores.items()
         }
 
     def _share(self, pairs: int) -> Deadline:
@@ -101,10 +106,10 @@ def best_penalty(
     engine: TextEngine,
     *,
     beam: int,
-    language: str | None = None,
+    metric: Metric,
     deadline: Deadline | None = None,
 ) -> float:
-    """The lowest alpha whose BLEU is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
+    """The lowest alpha whose score is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
 
     The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. With a
     beam of 1 there is one hypothesis: the paper's alpha. It searches as many pairs as the
@@ -112,7 +117,6 @@ def best_penalty(
     """
     if beam == 1:
         return LENGTH_PENALTY
-    bleu = bleu_metric(language)
 
     def by_alpha(sources: list[str]) -> list[tuple[str, ...]]:
         """The translations of each source, by each alpha."""
@@ -128,7 +132,7 @@ def best_penalty(
     translations = in_time(by_alpha, [pair.source for pair in pairs], deadline)
     references = [pairs[place].target for place in translations]
     scores = {
-        alpha: bleu.corpus_score(list(texts), [references]).score
+        alpha: metric.corpus_score(list(texts), [references]).score
         for alpha, texts in zip(_TRIED, zip(*translations.values(), strict=True), strict=True)
     }
     return next(alpha for alpha in _TRIED if scores[alpha] >= max(scores.values()) - _MARGIN)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from glassformer.bundle import save_bundle
-from glassformer.config import LENGTH_PENALTY
+from glassformer.config import LENGTH_PENALTY, TextMetric
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
@@ -40,7 +40,7 @@ from glassformer.training.validation import ValidationSet
 
 __all__ = ["Run", "new_trainer", "train"]
 
-_WORTHLESS = 5.0  # BLEU
+_WORTHLESS: dict[TextMetric, float] = {"bleu": 5.0, "chrf": 20.0}
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,9 @@ def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
     if isinstance(trainer.pace, TimedPace):
         note(trainer.pace.summary())
         updates, enough = trainer.state.update, config.warmup or 0  # a model learns little before
-        if updates < enough and scores and scores["validation"].bleu < _WORTHLESS:
+        metric = trainer.prepared.metric
+        worthless = scores and getattr(scores["validation"], metric) < _WORTHLESS[metric]
+        if worthless and updates < enough:
             note(
                 f"this translator is worthless: {updates:,} updates are too few to learn from;"
                 f" --minutes {trainer.pace.minutes_for(enough)} would be enough for {enough:,} here"

@@ -12,7 +12,7 @@ from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
 from glassformer.data.words import is_unspaced, words
-from glassformer.evaluation import LANGUAGES, Scores, corpus_scores, reference_loss
+from glassformer.evaluation import LANGUAGES, Scores, corpus_scores, metric_for, reference_loss
 from glassformer.significance import Comparison, compare
 from glassformer.support.errors import InputError, UsageError, check_choice, counted
 from glassformer.support.files import check_output, write_atomically
@@ -141,6 +141,10 @@ def _remarks(references: Sequence[str], language: str | None) -> Iterator[str]:
         yield (
             "most references have no spaces between words, so BLEU means nothing: give --language,"
             " such as zh"
+        )
+    elif metric_for(references, language) == "chrf":
+        yield (
+            "hardly any reference has four words in a row, and BLEU counts these: compare chrF++"
         )
 
 

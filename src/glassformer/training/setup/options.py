@@ -17,6 +17,7 @@ from glassformer.config import (
     Options,
     PositionKind,
     Subwords,
+    TextMetric,
     Tying,
     check_width,
     presets,
@@ -187,8 +188,9 @@ class LengthOptions(Options):
     """Number of updates; instead of epochs."""
     validations: int = Field(default=25, ge=1)
     """Number of validations: each translates and scores the validation pairs."""
-    metric: Literal["bleu", "loss"] = "bleu"
-    """Score that ranks the checkpoints and ends training early."""
+    metric: TextMetric | Literal["loss"] | None = None
+    """Score that ranks the checkpoints, ends training early and chooses the length penalty. None:
+    bleu; chrf (chrF++) if hardly any validation reference has four words."""
     patience: int = Field(default=8, ge=0)
     """Training ends after so many validations without a better score; 0: never."""
     average: Literal["last", "best", "none"] = "best"

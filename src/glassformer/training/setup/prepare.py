@@ -7,12 +7,14 @@ from pathlib import Path
 
 import torch
 
+from glassformer.config import TextMetric
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.parallel_lines import ruinous
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.evaluation import metric_for
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.devices import device_of
@@ -22,6 +24,7 @@ from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.options import Files, TextOptions, TrainConfig
+from glassformer.training.setup.recipe import with_metric
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.setup.start import Start, start_of
@@ -62,6 +65,13 @@ class Prepared:
         return TextEngine.of(model, self.tokenizers, self.parts, preprocessing=self.preprocessing)
 
     @property
+    def metric(self) -> TextMetric:
+        """The score that judges translations, also where the loss ranks the checkpoints."""
+        if self.config.metric in ("bleu", "chrf"):
+            return self.config.metric
+        return metric_for([pair.target for pair in self.valid], self.target_language)
+
+    @property
     def target_language(self) -> str | None:
         languages = self.preprocessing.languages
         return languages[1] if languages else None
@@ -90,12 +100,13 @@ def prepare(
     note(f"data: {kept.filter}")
     if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
         note(f"warning: {fault} ('glassformer doctor' shows where)")
+    valid, origin = _validation_pairs(settled or config, kept)
     if settled is None:
         settled, reasons = start.settled(config, kept)
-        for reason in reasons:
+        settled, of_metric = with_metric(settled, valid, settled.language_pair or start.languages)
+        for reason in (*reasons, *of_metric):
             note(reason)
     record_options(settled, run)
-    valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
     augmented = write_augmented(settled, run)
     start, tokenizers, vocabularies = start.with_subwords(settled, kept)

@@ -4,12 +4,15 @@ The numbers of the smallest class come from trials on Multi30k (29,000 pairs); t
 in the field. Each choice comes with its reason, which the run prints.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from glassformer.config import ModelConfig, presets
+from glassformer.data.corpus import Pair
+from glassformer.evaluation import metric_for
 from glassformer.support.errors import UsageError
 from glassformer.training.schedule import shortened
 from glassformer.training.setup.options import LengthOptions, SizeOptions, TrainConfig
@@ -23,6 +26,7 @@ __all__ = [
     "settled",
     "size_in_time",
     "useful_updates",
+    "with_metric",
 ]
 
 Choices = dict[str, tuple[object, str]]
@@ -131,6 +135,16 @@ def settled(config: TrainConfig, choices: Choices) -> tuple[TrainConfig, list[st
         if reason
     ]
     return config.model_copy(update={name: value for name, (value, _) in opened.items()}), reasons
+
+
+def with_metric(
+    config: TrainConfig, valid: Sequence[Pair], languages: tuple[str, str] | None
+) -> tuple[TrainConfig, list[str]]:
+    """``config`` with the score that ranks the checkpoints, and a line if this is not BLEU."""
+    language = languages[1] if languages else None
+    metric = metric_for([pair.target for pair in valid], language)
+    reason = "hardly any validation reference has four words in a row, and BLEU counts these"
+    return settled(config, {"metric": (metric, reason if metric == "chrf" else "")})
 
 
 def choose_in_time(

@@ -73,6 +73,7 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
         return None
     if record.get("decay") == "none":  # its former name
         record["decay"] = "constant"
+    record.setdefault("metric", "bleu")
     names = TrainConfig.model_fields
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
