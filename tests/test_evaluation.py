@@ -14,6 +14,7 @@ from glassformer.evaluation import (
     Scores,
     corpus_scores,
     evaluate,
+    metric_for,
     paper_ruler,
     perplexity,
     reference_loss,
@@ -41,6 +42,29 @@ def test_a_perfect_output_has_perfect_scores():
     assert scores.chrf == pytest.approx(100)
     assert scores.paper_ruler == pytest.approx(100)
     assert (scores.ter, scores.exact_match, scores.sentences) == (0, 100, 4)
+
+
+TEXTS = st.lists(
+    st.lists(st.sampled_from(["ein", "Hund,", "„rot“", "3.5", "红色的狗。", "x-y"]), max_size=6),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(TEXTS, st.sampled_from([None, "de", "zh", "ja", "Thai"]))
+def test_bleu_ranks_only_where_it_gives_a_perfect_output_a_hundred(texts, language):
+    references = [" ".join(text) for text in texts]
+    bleu = corpus_scores(references, references, language=language, quick=True).bleu
+    if metric_for(references, language) == "bleu":
+        assert bleu == pytest.approx(100)
+    if bleu < 1:
+        assert metric_for(references, language) == "chrf"
+
+
+@pytest.mark.parametrize(("with_four", "metric"), [(19, "chrf"), (20, "bleu")])
+def test_a_fifth_of_the_references_must_have_a_four_gram(with_four, metric):
+    references = ["ein Hund läuft."] * with_four + ["ein Hund läuft"] * (100 - with_four)
+    assert metric_for(references, "de") == metric
 
 
 def test_an_output_that_shares_nothing_scores_nothing():

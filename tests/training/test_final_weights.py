@@ -75,4 +75,4 @@ def test_few_validations_average_no_early_checkpoint(config, count, expected):
         for place in range(1, count + 1)
     ]
 
-    assert len(averaged_updates(validations, config())) == expected
+    assert len(averaged_updates(validations, config(metric="bleu"))) == expected

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from sacrebleu.metrics.bleu import BLEU
 
 from glassformer.bundle import load_bundle
 from glassformer.config import LENGTH_PENALTY
@@ -11,9 +12,9 @@ from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
+from glassformer.evaluation import new_metric
 from glassformer.parts import FAST
 from glassformer.text_engine import TextEngine
-from glassformer.training import scorer
 from glassformer.training.scorer import best_penalty
 from glassformer.training.time_limit import Deadline
 
@@ -43,8 +44,9 @@ def hypotheses_of(tokenizer):
     ]
 
 
+@pytest.mark.parametrize("metric", ["bleu", "chrf"])
 @pytest.mark.parametrize(("reference", "expected"), [(SHORT, 0.6), (LONG, 1.0)])
-def test_it_ranks_what_was_found_anew(tokenizer, engine, monkeypatch, reference, expected):
+def test_it_ranks_what_was_found_anew(tokenizer, engine, monkeypatch, reference, expected, metric):
     asked = []
 
     def decoded(_, sources, **options):
@@ -53,7 +55,7 @@ def test_it_ranks_what_was_found_anew(tokenizer, engine, monkeypatch, reference,
 
     monkeypatch.setattr(module, "decode_sentences", decoded)
     pairs = [Pair("a", reference), Pair("b", reference)]
-    alpha = best_penalty(pairs, engine, beam=4)
+    alpha = best_penalty(pairs, engine, beam=4, metric=new_metric(metric, None))
 
     assert alpha == expected
     assert [(options["beam"], options["n_best"]) for options in asked] == [(4, 4)]
@@ -70,16 +72,14 @@ def test_a_small_gain_moves_nothing(tokenizer, engine, monkeypatch, gain, expect
         "decode_sentences",
         lambda _, sources, **__: [hypotheses_of(tokenizer)] * len(sources),
     )
-    monkeypatch.setattr(scorer, "bleu_metric", lambda *_, **__: Bleu())
-
-    assert best_penalty([Pair("a", LONG)], engine, beam=4) == expected
+    assert best_penalty([Pair("a", LONG)], engine, beam=4, metric=Bleu()) == expected
 
 
 def test_greedy_search_has_nothing_to_choose_from(engine, monkeypatch):
     monkeypatch.setattr(module, "decode_sentences", None)
     pairs = [Pair("a", LONG)]
 
-    assert best_penalty(pairs, engine, beam=1) == LENGTH_PENALTY
+    assert best_penalty(pairs, engine, beam=1, metric=BLEU()) == LENGTH_PENALTY
 
 
 def test_in_little_time_a_part_of_the_pairs_decides(tokenizer, engine, monkeypatch):
@@ -92,5 +92,5 @@ def test_in_little_time_a_part_of_the_pairs_decides(tokenizer, engine, monkeypat
     monkeypatch.setattr(module, "decode_sentences", decoded)
     pairs = [Pair("a", LONG)] * 100
 
-    assert best_penalty(pairs, engine, beam=4, deadline=Deadline(0.0)) == 1.0
+    assert best_penalty(pairs, engine, beam=4, metric=BLEU(), deadline=Deadline(0.0)) == 1.0
     assert len(sources) == 16

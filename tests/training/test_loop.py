@@ -20,14 +20,14 @@ from glassformer.training.validation import Validation
 
 
 def scripted(monkeypatch, scores):
-    """Validation says these (bleu, loss) in turn."""
+    """Validation says these BLEU, chrF++ (left out: the same number) and loss in turn."""
     left = iter(scores)
 
     def said(_model, data, *_):
-        bleu, loss = next(left)
+        *scores, loss = next(left)
         if loss != loss:
             raise NotFiniteError("loss nan")
-        return Validation(loss, bleu, 0.0, 0.0, ["?"] * len(data.pairs), data.pairs)
+        return Validation(loss, scores[0], scores[-1], 0.0, ["?"] * len(data.pairs), data.pairs)
 
     monkeypatch.setattr(module, "validate", said)
 
@@ -106,11 +106,13 @@ def test_the_rate_follows_the_schedule(made, monkeypatch):
     assert rates == [schedule.rate(update) for update in range(1, 7)]
 
 
-# The best by BLEU is the third (the loss decides between equals), the best by loss the fourth.
+# The best by the score is the third (the loss decides between equals), the best by loss the fourth.
 SCORES = [(1.0, 5.0), (3.0, 4.0), (3.0, 3.5), (2.0, 3.0), (2.5, 3.2), (0.5, 3.4), (0.1, 9.0)]
 
 
-@pytest.mark.parametrize(("metric", "best", "end"), [("bleu", 3, 5), ("loss", 4, 6)])
+@pytest.mark.parametrize(
+    ("metric", "best", "end"), [("bleu", 3, 5), ("chrf", 3, 5), ("loss", 4, 6)]
+)
 def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
     scripted(monkeypatch, SCORES)
     trainer = made(updates=7, validations=7, metric=metric, patience=2)
@@ -320,7 +322,8 @@ def test_scores_of_different_pairs_are_compared_by_the_loss(config):
     unlike = validations((1.0, 5.0, 9), (3.0, 4.0, 4), (2.0, 3.0, 9))
     earlier = validations((1.0, 5.0), (3.0, 4.0), (2.0, 3.0))
 
-    assert [best(records, config())["update"] for records in (alike, unlike, earlier)] == [
+    options = config(metric="bleu", average_count=2)
+    assert [best(records, options)["update"] for records in (alike, unlike, earlier)] == [
         *(101, 102, 101)
     ]
-    assert averaged_updates(unlike, config(average_count=2)) == [101, 102]
+    assert averaged_updates(unlike, options) == [101, 102]

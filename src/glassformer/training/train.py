@@ -92,6 +92,7 @@ def train(
             scores = beside("scores", lambda: scorer.scores(model, length_penalty=alpha), note=note)
             scores = scores or {}
             place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
+            place["metric"] = prepared.metric
             for name, result in scores.items():
                 numbers = {key: x for key, x in result.as_dict().items() if x is not None}
                 trainer.metrics.write({**place, "name": name, **numbers})

@@ -156,8 +156,8 @@ def test_a_reference_too_long_for_the_model_costs_the_loss_alone(
         raise InputError("pair 1 has 2,000 subwords on a side")
 
     monkeypatch.setattr(Echo, "score", refuse)
-    source = write(tmp_path / "source.en", ["eins"])
-    target = write(tmp_path / "target.de", ["EINS"])
+    source = write(tmp_path / "source.en", ["eins zwei drei vier"])
+    target = write(tmp_path / "target.de", ["EINS ZWEI DREI VIER"])
 
     assert call(tmp_path, source, target, "--json") == 0
 
@@ -250,6 +250,16 @@ def test_references_without_spaces_and_blank_ones_are_said(tmp_path, capsys):
         "glassformer: most references have no spaces between words, so BLEU means nothing: give"
         " --language, such as zh",
     ]
+
+
+def test_references_too_short_for_bleu_are_said(tmp_path, capsys):
+    path = write(tmp_path / "out.txt", ["Open", "Save all", "Close the window"])
+    call("--hypotheses", path, "--references", path)
+
+    assert capsys.readouterr().err == (
+        "glassformer: hardly any reference has four words in a row, and BLEU counts these:"
+        " compare chrF++\n"
+    )
 
 
 @pytest.mark.usefixtures("beams")

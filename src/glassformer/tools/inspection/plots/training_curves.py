@@ -101,7 +101,9 @@ def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
 
 
 def score_table(runs: Mapping[str, Sequence[Record]]) -> str:
-    """The final BLEU of each run, by the name of the text, then their mean and their range.
+    """The final score of each run, by the name of the text, then their mean and their range.
+
+    It is BLEU, or the chrF++ of a run that BLEU cannot rank.
 
     >>> score = {"kind": "score", "update": 9, "name": "test"}
     >>> print(score_table({"a": [score | {"bleu": 30.0}], "b": [score | {"bleu": 32.0}]}))
@@ -110,9 +112,11 @@ def score_table(runs: Mapping[str, Sequence[Record]]) -> str:
     b                  32.00
     mean               31.00
     range     30.00 to 32.00
+    >>> print(score_table({"a": [score | {"metric": "chrf", "chrf++": 90.0}]}).splitlines()[1])
+    a                  90.00
     """
     scores = {
-        run: {record["name"]: record["bleu"] for record in records if record["kind"] == "score"}
+        run: dict(_named_score(record) for record in records if record["kind"] == "score")
         for run, records in runs.items()
     }
     texts = list(dict.fromkeys(chain.from_iterable(scores.values())))
@@ -125,6 +129,13 @@ def score_table(runs: Mapping[str, Sequence[Record]]) -> str:
     rows.append(["range", *(f"{min(column):.2f} to {max(column):.2f}" for column in columns)])
     width = max(len(row[0]) for row in rows)
     return "\n".join(row[0].ljust(width) + "".join(f"{x:>19}" for x in row[1:]) for row in rows)
+
+
+def _named_score(record: Record) -> tuple[str, float]:
+    """The name of a text, and its score by the metric of the run."""
+    if record.get("metric") == "chrf":
+        return f"{record['name']}, chrF++", record["chrf++"]
+    return record["name"], record["bleu"]
 
 
 def _decimals(score: float | None) -> str:
