@@ -255,7 +255,7 @@ def test_a_translator_of_few_updates_and_no_score_is_called_worthless(
     config, recorder, monkeypatch, most, warmup, least_bleu
 ):
     most(3)
-    monkeypatch.setattr(module, "_WORTHLESS", least_bleu)
+    monkeypatch.setattr(module, "_WORTHLESS", {"bleu": least_bleu, "chrf": least_bleu})
     train(config(updates=None, minutes=10.0, warmup=warmup), recorder)
 
     notes = recorder.noted("worthless")
