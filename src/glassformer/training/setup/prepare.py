@@ -24,7 +24,7 @@ from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.options import Files, TextOptions, TrainConfig
-from glassformer.training.setup.recipe import with_metric
+from glassformer.training.setup.recipe import ranked
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.setup.start import Start, start_of
@@ -101,10 +101,10 @@ def prepare(
     if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
         note(f"warning: {fault} ('glassformer doctor' shows where)")
     valid, origin = _validation_pairs(settled or config, kept)
+    languages = (settled or config).language_pair or start.languages
     if settled is None:
-        settled, reasons = start.settled(config, kept)
-        settled, of_metric = with_metric(settled, valid, settled.language_pair or start.languages)
-        for reason in (*reasons, *of_metric):
+        settled, reasons = ranked(*start.settled(config, kept), valid=valid, languages=languages)
+        for reason in reasons:
             note(reason)
     record_options(settled, run)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
@@ -121,7 +121,6 @@ def prepare(
         note(f"{counted(long, 'pair')} dropped: {limit}")
     if left_out := len(valid) - len(packed_valid):
         note(f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}")
-    languages = settled.language_pair or start.languages
     return Prepared(
         config=settled,
         run=run,

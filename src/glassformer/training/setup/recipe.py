@@ -23,10 +23,10 @@ __all__ = [
     "estimated_seconds",
     "estimated_tokens",
     "model_config",
+    "ranked",
     "settled",
     "size_in_time",
     "useful_updates",
-    "with_metric",
 ]
 
 Choices = dict[str, tuple[object, str]]
@@ -137,14 +137,19 @@ def settled(config: TrainConfig, choices: Choices) -> tuple[TrainConfig, list[st
     return config.model_copy(update={name: value for name, (value, _) in opened.items()}), reasons
 
 
-def with_metric(
-    config: TrainConfig, valid: Sequence[Pair], languages: tuple[str, str] | None
+def ranked(
+    config: TrainConfig,
+    reasons: list[str],
+    *,
+    valid: Sequence[Pair],
+    languages: tuple[str, str] | None,
 ) -> tuple[TrainConfig, list[str]]:
-    """``config`` with the score that ranks the checkpoints, and a line if this is not BLEU."""
+    """``config`` with the score that ranks the checkpoints; a further reason if this is chrF++."""
     language = languages[1] if languages else None
     metric = metric_for([pair.target for pair in valid], language)
     reason = "hardly any validation reference has four words in a row, and BLEU counts these"
-    return settled(config, {"metric": (metric, reason if metric == "chrf" else "")})
+    config, further = settled(config, {"metric": (metric, reason if metric == "chrf" else "")})
+    return config, [*reasons, *further]
 
 
 def choose_in_time(
