@@ -92,7 +92,7 @@ class Stock(DecoderBlock):
     """The package's block; those below change it."""
 
     def __init__(self, config: ModelConfig, parts: ModelParts):
-        super().__init__(config.d_model, config.num_heads, config.d_ff, attention=parts.attention)
+        super().__init__(config.d_model, config.num_heads, config.d_ff, parts=parts)
 
 
 class MemoryFirst(Stock):
