@@ -18,12 +18,13 @@ from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
 from tests.browser import chromium
 from tests.fast import fast_part, is_slow
+from tests.settings import draw_settings
 
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
 
 settings.register_profile("quick", max_examples=25, deadline=None)
-# pytest --hypothesis-profile=nightly
+# pytest --hypothesis-profile=nightly; its settings are in tests/settings.py
 settings.register_profile("nightly", max_examples=500, deadline=None)
 settings.load_profile("quick")
 
@@ -35,6 +36,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--all-pairs", action="store_true", help="check every pair of mistakes, not a sample"
     )
+
+
+def pytest_configure(config):
+    worker = hasattr(config, "workerinput")  # it has the variables of the process that starts it
+    if config.getoption("--hypothesis-profile") == "nightly" and not worker:
+        draw_settings()
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -12,6 +12,8 @@ def no_proc(path, *rest, **options):
 builtins.open = io.open = no_proc
 for name in ("sched_getaffinity", "RTLD_DEEPBIND"):
     vars(os).pop(name, None)
+if hasattr(os, "process_cpu_count"):  # Python's own asks for what is taken away
+    os.process_cpu_count = os.cpu_count
 """,
     "Windows": """
 import builtins, multiprocessing, os, select, signal, sys, types
@@ -35,6 +37,8 @@ for module, names in (
 ):
     for name in names.split():
         vars(module).pop(name, None)
+if hasattr(os, "process_cpu_count"):
+    os.process_cpu_count = os.cpu_count
 def sockets_only(*_):
     raise OSError(10038, "An operation was attempted on something that is not a socket")
 select.select = sockets_only

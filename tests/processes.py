@@ -9,9 +9,17 @@ import os
 import signal
 import socket
 import sys
+import tempfile
+from multiprocessing import util
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
+
+# The server's socket lies in a temporary folder, and its path has at most 107 characters.
+if len(usual := tempfile.gettempdir()) > 60:
+    tempfile.tempdir = "/tmp"
+    util.get_temp_dir()
+    tempfile.tempdir = usual
 
 # The server never computes itself: a child of a process with threads at work may hang.
 CONTEXT = multiprocessing.get_context("forkserver")

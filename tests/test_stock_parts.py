@@ -128,7 +128,7 @@ def loaded(model):
 def stepped(model, new_optimiser=adam_of):
     model.requires_grad_(True)
     optimiser = new_optimiser(list(model.parameters()))
-    optimiser.param_groups[0]["lr"] = 0.1
+    optimiser.param_groups[0]["lr"] = 0.01
     model(torch.tensor([[5, 6, 7]]), torch.tensor([[2, 9, 8]])).square().sum().backward()
     optimiser.step()
     model.requires_grad_(False)

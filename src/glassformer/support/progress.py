@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
+from glassformer.support.consoles import new_console
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -31,10 +33,8 @@ Advance = Callable[..., None]
 
 @cache
 def console() -> "Console":
-    """The console on standard error."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+    """The console on standard error that the live line shares with other lines."""
+    return new_console(stderr=True, soft_wrap=True)
 
 
 @contextmanager

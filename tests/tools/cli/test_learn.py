@@ -43,7 +43,7 @@ def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
     assert main(["learn", "check", str(folder.path)]) == 0
     printed = capsys.readouterr().out
     assert "1. Scaled dot-product attention: right" in printed
-    assert f"To try: {ATTENTION.questions[0].question}" in printed.replace("\n", " ")
+    assert f"To try: {ATTENTION.questions[0].question}" in printed
     assert f"Next: glassformer learn solution {folder.path} attention\n" in printed
 
     assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
@@ -55,7 +55,6 @@ def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
     assert main(["learn", "hint", str(folder.path), "--number", "2"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Hint 2 of 3, Scaled dot-product attention:\n")
-    assert all(len(line) <= 80 for line in printed.splitlines()[:-1])
     # The next command works as written.
     *_, words = printed.rstrip().partition("Next: glassformer ")
     assert main(shlex.split(words)) == 0
@@ -134,7 +133,6 @@ def test_the_list_says_what_one_knows_afterwards(capsys):
     assert main(["learn", "--list"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("Afterwards you know") == len(EVERY)
-    assert all(len(line) <= 80 for line in printed.splitlines())
 
 
 def test_notebooks(tmp_path, capsys):

@@ -380,7 +380,7 @@ def test_a_list_has_them_under_their_own_heading(capsys):
     assert main(["learn", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     heading = lines.index("Harder exercises, without hints")
-    assert lines[heading - 3].startswith("    Afterwards you know how figure 1")
+    assert lines[heading - 2].startswith("    Afterwards you know how figure 1")
     title = "16. Rotary positions (Su et al. 2021, section 3.2, 40 minutes, hard)"
     assert lines[heading + 1] == title
 

@@ -26,7 +26,8 @@ class Terminal:
     def __init__(self, words, *, keyboard=True):
         self.near, far = pty.openpty()
         nothing = os.open(os.devnull, os.O_RDONLY)
-        self.process = start(words, far if keyboard else nothing, far, far)
+        streams = (far if keyboard else nothing, far, far)
+        self.process = start(words, *streams, environment={"COLUMNS": "80"})
         os.close(far)
         os.close(nothing)
         self.printed = ""

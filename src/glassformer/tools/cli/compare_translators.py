@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from glassformer.parts import FAST
+from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
 from glassformer.tools.cli.demo import score_table
 from glassformer.tools.cli.own_translator import running
@@ -51,7 +51,7 @@ def compare(directories: Sequence[Path], out: Path, folder: Path | None) -> int:
             name: attention_of(translator, phrases[0].source, phrases[0].target)
             for name, translator in translators.items()
         }
-    console = Console(highlight=False)
+    console = new_console()
     for directory in directories:
         console.print(Text(_described(directory)))
     console.print(score_table("exact match", phrases, translations))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from glassformer.config import Options
+from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
 from glassformer.support.progress import console
 from glassformer.tools.phrasebook.book import (
@@ -192,8 +193,8 @@ class _Watcher:
             f" {record['exact_match']:.1f} % of {len(validation.pairs)} phrases with unseen years"
             " are right"
         )
-        columns = "phrase", "translation so far", "", "right translation"
-        table = Table(*columns, title=title, title_justify="left")
+        self.console.print(title)  # of a table, it would be broken at the table's width
+        table = Table("phrase", "translation so far", "", "right translation")
         for phrase in self.shown:
             translation = translations.get(phrase.source, "")
             right = translation == phrase.target
@@ -211,11 +212,9 @@ class _Watcher:
 
 def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
     """Print the exact match on phrases whose years neither training nor validation has."""
-    from rich.console import Console
-
     translations = translator.translate([phrase.source for phrase in test], beam=1)
     texts = {"right": [translation.text for translation in translations]}
-    Console(highlight=False).print(score_table("exact match on held-out years", test, texts))
+    new_console().print(score_table("exact match on held-out years", test, texts))
 
 
 def score_table(

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from glassformer.config import Options
+from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError, UsageError, nearest
 from glassformer.support.files import check_output
 from glassformer.tools.cli.demo import DemoOptions, PhraseOptions
@@ -64,7 +64,7 @@ class WatchOptions(FolderOptions):
             for file in write_notebooks(self.notebook):
                 print(f"wrote {file}")
             return 0
-        console = Console(highlight=False)
+        console = new_console()
         if self.list:
             for each in lessons(EVERY):
                 if each.name == EXERCISES[0]:
@@ -130,7 +130,7 @@ class CheckOptions(LessonOptions):
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
-            print_verdict(Console(highlight=False), chosen, verdict)
+            print_verdict(new_console(), chosen, verdict)
             print(next_command(folder, chosen, 3 if verdict.outcome == "right" else 0))
         return 0 if verdict.outcome == "right" else 1
 
@@ -168,7 +168,7 @@ class HintOptions(LessonOptions):
 
         folder, chosen = self.chosen()
         hole = checked_once(folder, chosen).hole if chosen.hints else ""
-        Console(highlight=False).print(Text(hint_text(chosen, hole, self.number)))
+        new_console().print(Text(hint_text(chosen, hole, self.number)))
         print(next_command(folder, chosen, self.number))
         return 0
 
@@ -181,7 +181,7 @@ class SolutionOptions(LessonOptions):
         from glassformer.tools.learn.source import read_source
 
         folder, chosen = self.chosen()
-        print_solution(Console(highlight=False), chosen, read_source(folder.file(chosen)))
+        print_solution(new_console(), chosen, read_source(folder.file(chosen)))
         return 0
 
 
@@ -195,7 +195,7 @@ class StatusOptions(FolderOptions):
         from glassformer.tools.learn.status import own_boxes, print_status
 
         folder = Folder(self.folder).checked()
-        print_status(Console(highlight=False), folder)
+        print_status(new_console(), folder)
         if self.svg:
             from glassformer.tools.inspection.plots.canvas import save
             from glassformer.tools.inspection.plots.figure1 import plot_boxes

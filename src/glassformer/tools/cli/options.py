@@ -132,6 +132,13 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message.replace("ignored explicit argument", "takes no value, got"))
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Breaks lines between words alone: ``--api-key-file`` stays whole."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
 def help_text(options: type[Options], command: str) -> str:
     """Every option with its docstring and its default, as wide as the terminal."""
     known = _options_of(options)
@@ -141,7 +148,9 @@ def help_text(options: type[Options], command: str) -> str:
             parser.add_argument(place.keys[0], metavar=place.name, help=place.doc)
     width = shutil.get_terminal_size().columns - 2
     paragraphs = inspect.cleandoc(options.__doc__ or "").split("\n\n")
-    parser.description = "\n\n".join(textwrap.fill(text, width) for text in paragraphs)
+    parser.description = "\n\n".join(
+        textwrap.fill(text, width, break_on_hyphens=False) for text in paragraphs
+    )
     parser.usage = " ".join([command, *_required(known), options.usage_end])
     return parser.format_help()
 
@@ -239,9 +248,7 @@ def _required(known: Iterable[_Option]) -> Iterator[str]:
 
 def _parser(known: Iterable[_Option], groups: Mapping[str, str]) -> _Parser:
     """The flags of the options, each group under its heading; positionals are not the parser's."""
-    parser = _Parser(
-        argument_default=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = _Parser(argument_default=argparse.SUPPRESS, formatter_class=_Help)
     group = parser.add_argument_group("options")
     for option in known:
         if option.field in groups:

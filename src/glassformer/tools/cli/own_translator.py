@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from glassformer.parts import Parts
+from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
 from glassformer.tools.cli.demo import DemoOptions, print_scores, train_on_phrases
 from glassformer.tools.learn.adapters import UNUSED
@@ -47,7 +47,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
         print(f"beam search with {_BEAM}: {right} of {len(phrases)} phrases are right")
     calls = ", ".join(f"{hole_of(part.place)} {part.calls:,}" for part in parts)
     text = f"calls of these parts: {calls}" if parts else "all parts were the package's"
-    Console(highlight=False).print(Text(text))
+    new_console().print(Text(text))
     print(f"a translator: {out}")
     return 0
 
@@ -78,7 +78,7 @@ def _print_parts(whose: Mapping[str, str]) -> None:
             alone = place in UNUSED or owner.startswith("mistake")
             owners.setdefault(owner, []).append(hole_of(place) if alone else lesson.name)
     for owner, names in owners.items():
-        Console(highlight=False).print(Text(f"{owner}: {', '.join(dict.fromkeys(names))}"))
+        new_console().print(Text(f"{owner}: {', '.join(dict.fromkeys(names))}"))
 
 
 @contextmanager

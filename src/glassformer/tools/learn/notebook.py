@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from glassformer.support.consoles import new_console
 from glassformer.support.files import write_atomically
 from glassformer.tools.learn.lesson import EVERY, Lesson, lesson, lessons
 
@@ -63,8 +64,6 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
 
     ``solution`` has the lesson's functions by name: in a notebook, ``globals()``.
     """
-    from rich.console import Console
-
     from glassformer.tools.learn.check import values_of
     from glassformer.tools.learn.judge import UNSTEADY, Judge, same
     from glassformer.tools.learn.messages import hint_text, print_verdict
@@ -86,6 +85,6 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
         if verdict.outcome != "right":
             verdict = replace(verdict, hole=hole)
             break
-    print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict)
+    print_verdict(new_console(color_system=None), chosen, verdict)
     if verdict.hole:
         print(hint_text(chosen, verdict.hole, 1))

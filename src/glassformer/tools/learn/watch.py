@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from rich.console import Console
+from rich.rule import Rule
 from rich.text import Text
 
 from glassformer.tools.learn.examine import Worker, checked_verdict
@@ -67,7 +68,8 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 with suppress(FileNotFoundError):  # an editor may remove it for a moment
                     saved = file.stat().st_mtime
             checked = saved
-            console.rule(file.name)  # a path may be longer than the line
+            # A path may be longer than the line.
+            console.print(Rule(file.name), width=min(console.width, 80))
             verdict = checked_verdict(folder, lesson, worker)
             right = verdict.outcome == "right"
             if verdict.hole not in ("", hole):
