@@ -1,5 +1,6 @@
 """Debian's Chromium for the tests of pages."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +40,10 @@ def chromium() -> "Iterator[Browser]":
     if program is None:
         pytest.skip("there is no Chromium on this machine")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=_FLAGS.split())
+        # The path of Chromium's socket has at most 107 characters.
+        browser = started.chromium.launch(
+            executable_path=program, args=_FLAGS.split(), env={**os.environ, "TMPDIR": "/tmp"}
+        )
         yield browser
         browser.close()
 

@@ -32,12 +32,13 @@ class Sizes(BaseModel):
     names: list[str] = []
 
 
-def test_only_regular_files_are_read(tmp_path):
+def test_only_regular_files_are_read(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"12345")
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as place:
-        place.bind(str(tmp_path / "socket"))
+        monkeypatch.chdir(tmp_path)  # the path of a socket has at most 107 characters
+        place.bind("socket")
 
     assert read_bytes(tmp_path / "link", most_bytes=5) == b"12345"
     with pytest.raises(InputError, match="link: 5 bytes, expected at most 4: it is damaged, or"):

@@ -89,8 +89,9 @@ def test_training(run_directory):
     assert (run_directory / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_several_trainings_have_a_table_of_their_scores(run_directory, tmp_path, capsys):
-    other = tmp_path / "other"
+@pytest.mark.parametrize("folder", ["other", "a-long-name-" * 20])
+def test_several_trainings_have_a_table_of_their_scores(run_directory, tmp_path, capsys, folder):
+    other = tmp_path / folder
     other.mkdir()
     score = {"kind": "score", "update": 2, "name": "test", "bleu": 30.0}
     lines = (run_directory / "metrics.jsonl").read_text()

@@ -28,6 +28,7 @@ __all__ = [
 
 Record = Mapping[str, Any]
 _MOST_BYTES = 256 << 20
+_LABEL = 60  # characters of the legend: the end of a longer path
 
 
 def read_metrics(path: Path) -> list[Record]:
@@ -91,7 +92,8 @@ def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
     axes = figure.subplots()
     for place, (name, records) in enumerate(runs.items()):
         style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "markersize": 4}
-        axes.plot(*_cross_entropy(records, "update"), "-", label=name, **style)
+        label = name if len(name) <= _LABEL else f"…{name[1 - _LABEL :]}"
+        axes.plot(*_cross_entropy(records, "update"), "-", label=label, **style)
         axes.plot(*_cross_entropy(records, "validation"), "o", **style)
     tidy(axes, "Loss: training, and validation as dots", x="updates", y="loss (nats a token)")
     thousands(axes)
