@@ -227,7 +227,8 @@ def test_a_socket_of_systemd_is_taken(monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no systemd")
 def test_a_socket_of_systemd_that_is_none_of_tcp_is_refused(monkeypatch, tmp_path):
     with socket.socket(socket.AF_UNIX) as given:
-        given.bind(str(tmp_path / "socket"))
+        monkeypatch.chdir(tmp_path)  # the path of a socket has at most 107 characters
+        given.bind("socket")
         monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
         monkeypatch.setattr(server, "_SOCKET_OF_SYSTEMD", os.dup(given.fileno()))
         with pytest.raises(InputError, match=r"^systemd's socket: expected ListenStream=127"):
@@ -239,9 +240,10 @@ def test_systemd_is_told_when_the_server_is_ready_and_when_it_stops(
     translator, monkeypatch, tmp_path
 ):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        systemd.bind(str(tmp_path / "notify"))
+        monkeypatch.chdir(tmp_path)
+        systemd.bind("notify")
         systemd.settimeout(20)
-        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", "notify")
         app = create_app({"toy": translator}, Settings())
         with TestClient(app):
             assert systemd.recv(99) == b"READY=1"
