@@ -286,7 +286,8 @@ def test_a_learners_search_runs_with_prefix_processors_and_several_targets():
     """It takes its candidates from the rules, and leaves out what its signature lacks."""
 
     def own(step, state, rules, *, beam, length_penalty, n_best):
-        return beam_search(step, state, rules, beam=beam, n_best=n_best, length_penalty=length_penalty)
+        options = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty}
+        return beam_search(step, state, rules, **options)
 
     class State:
         def select(self, _rows):
