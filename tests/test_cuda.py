@@ -12,8 +12,7 @@ from glassformer.bundle import load_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.decoding.batched import DecodingSettings, decode_sentences
-from glassformer.decoding.beam import beam_search
-from glassformer.decoding.greedy import greedy
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.sampling import Sampling
 from glassformer.parts import FAST, PLAIN, in_bfloat16
 from glassformer.tools.inspection.capture import capture
@@ -91,11 +90,14 @@ def test_searches_find_what_they_find_on_the_cpu(beam):
     found = []
     for parts, device in ((PLAIN, "cpu"), (PLAIN, GPU), (FAST, GPU)):
         model = parts.decoder(built(parts, device))
-        search = greedy if beam == 1 else partial(beam_search, beam=beam, n_best=beam)
-        search = partial(search, best_tokens=parts.best_tokens)
+        wide = partial(parts.beam_search, beam=beam, n_best=beam)
+        search = parts.greedy if beam == 1 else wide
+        rules = partial(OutputRules, best_tokens=parts.best_tokens)
         settings = DecodingSettings(device=torch.device(device), max_tokens=64, cores=2)
         with torch.inference_mode():
-            found.append(decode_sentences(model, sources, search=search, settings=settings))
+            found.append(
+                decode_sentences(model, sources, search=search, rules=rules, settings=settings)
+            )
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
             assert [one.tokens for one in ours] == [one.tokens for one in theirs]

@@ -13,8 +13,6 @@ from torch import nn
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.decoding.batched import decode_sentences
-from glassformer.decoding.beam import beam_search
-from glassformer.decoding.greedy import greedy
 from glassformer.model.attention import MultiHeadAttention, fused_attention
 from glassformer.model.blocks import FeedForward, ResidualBlock
 from glassformer.model.decoder import DecoderBlock
@@ -38,6 +36,7 @@ FIELDS = [field.name for field in fields(Parts)]
 SIZES = {"d_model": 14, "num_heads": 2, "d_ff": 19, "num_encoder_layers": 2}
 SIZES |= {"num_decoder_layers": 3, "source_vocab_size": 23, "target_vocab_size": 23}
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, 0, 0]])
+IDS = [[5, 6, 7], [9, 4], [8] * 9]
 TARGET = torch.tensor([[2, 7, 11], [2, 5, 0]])
 CLOSE = partial(torch.testing.assert_close, rtol=0, atol=1e-10)
 
@@ -84,17 +83,29 @@ def dropout(plain, fast):
 
 def decoder(plain, fast):
     model = built()
-    for search in (greedy, partial(beam_search, beam=3, n_best=3)):
-        results = []
-        for form in (plain, fast):
-            with torch.inference_mode():
-                results.append(
-                    decode_sentences(form(model), [[5, 6, 7], [9, 4], [8] * 9], search=search)
-                )
-        for ours, theirs in zip(*results, strict=True):
-            assert [one.tokens for one in ours] == [one.tokens for one in theirs]
-            scores = [one.score for one in theirs]
-            assert [one.score for one in ours] == pytest.approx(scores, abs=1e-9)
+    for search in (FAST.greedy, partial(FAST.beam_search, beam=3, n_best=3)):
+        with torch.inference_mode():
+            alike(*(decode_sentences(form(model), IDS, search=search) for form in (plain, fast)))
+
+
+def alike(ours, theirs):
+    """The same hypotheses, with the same scores but for rounding."""
+    for one, other in zip(ours, theirs, strict=True):
+        assert [each.tokens for each in one] == [each.tokens for each in other]
+        scores = [each.score for each in other]
+        assert [each.score for each in one] == pytest.approx(scores, abs=1e-9)
+
+
+def greedy(plain, fast):
+    """tests/decoding/fast/test_searches.py has the rest."""
+    results = [decode_sentences(built(), IDS, search=form) for form in (plain, fast)]
+    alike(*results)
+
+
+def beam_search(plain, fast):
+    """tests/decoding/fast/test_searches.py has the rest."""
+    searches = [partial(form, beam=3, n_best=3) for form in (plain, fast)]
+    alike(*(decode_sentences(built(), IDS, search=search) for search in searches))
 
 
 def parallel(plain, fast):
@@ -133,6 +144,8 @@ CASES = {
     "decoder": decoder,
     "parallel": parallel,
     "best_tokens": best_tokens,
+    "greedy": greedy,
+    "beam_search": beam_search,
     "losses": losses,
 }
 

@@ -36,9 +36,9 @@ SIGNATURES = {
     "Transformer.step": "tokens, state",
     "ModelConfig": "*, source_vocab_size, target_vocab_size, d_model, num_heads, d_ff,"
     " num_encoder_layers, num_decoder_layers, dropout, pad_id",
-    "greedy": "step, state, *, max_lengths",
-    "beam_search": "step, state, *, max_lengths, beam, length_penalty, n_best",
-    "sample": "step, state, *, max_lengths, sampling, n_best",
+    "greedy": "step, state, rules",
+    "beam_search": "step, state, rules, *, beam, length_penalty, n_best, observe",
+    "sample": "step, state, rules, *, sampling, n_best",
     "label_smoothed_cross_entropy": "logits, labels",
     "noam_schedule": "",
     "Translator.load": "directory, *, device, engine, parts",

@@ -380,9 +380,9 @@ def searched(bundle, monkeypatch):
     calls = []
 
     def recording(search):
-        def run(*_, **settings):
-            calls.append((search, settings))
-            return [[Hypothesis((300, 301), -3.0, -3.0, True)] for _ in settings["max_lengths"]]
+        def run(_step, _state, rules, **settings):
+            calls.append((search, {**vars(rules), **settings}))
+            return [[Hypothesis((300, 301), -3.0, -3.0, True)] for _ in rules.max_lengths]
 
         return run
 

@@ -8,6 +8,7 @@ from glassformer.data.batches import pad_rows as pad_rows
 from glassformer.data.subword_training import train_tokenizer as train_tokenizer
 from glassformer.data.tokenizer import Tokenizer as Tokenizer
 from glassformer.decoding.beam import beam_search as beam_search
+from glassformer.decoding.constraints import OutputRules as OutputRules
 from glassformer.decoding.greedy import greedy as greedy
 from glassformer.decoding.sampling import Sampling as Sampling, sample as sample
 from glassformer.evaluation import corpus_scores as corpus_scores, evaluate as evaluate

@@ -19,6 +19,8 @@ from glassformer.data.batches import Shift, shift
 from glassformer.decoding.batched import Search, SequenceModel
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import BestTokens, best_tokens
+from glassformer.decoding.fast.beam import beam_search as beam_search_of_batch
+from glassformer.decoding.fast.greedy import greedy as greedy_of_batch
 from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.greedy import greedy
 from glassformer.model.attention import fused_attention
@@ -96,6 +98,8 @@ FAST = replace(
     decoder=PreparedTransformer,
     parallel=True,
     best_tokens=likeliest,
+    greedy=greedy_of_batch,
+    beam_search=beam_search_of_batch,
     losses=projected_losses,
 )
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from glassformer.config import MOST_LENGTH_PENALTY
 from glassformer.decoding.beam import beam_search, penalty
-from glassformer.decoding.constraints import ForcedPrefix
+from glassformer.decoding.constraints import ForcedPrefix, OutputRules
+from glassformer.decoding.fast.beam import beam_search as beam_search_of_batch
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import IMPOSSIBLE
 from glassformer.decoding.sampling import sample
@@ -36,7 +37,7 @@ def test_a_wide_beam_finds_what_the_search_of_all_targets_finds(toy, alpha):
     found = beam_search(
         language.step,
         language.state(),
-        max_lengths=lengths(*maxima),
+        OutputRules(lengths(*maxima)),
         beam=200,
         length_penalty=alpha,
         n_best=20,
@@ -54,7 +55,7 @@ def test_leaving_early_loses_nothing(toy, alpha, end):
     found = beam_search(
         language.step,
         language.state(),
-        max_lengths=torch.full((7,), 7),
+        OutputRules(torch.full((7,), 7)),
         beam=130,
         length_penalty=alpha,
     )
@@ -68,13 +69,9 @@ def test_sure_sentences_end_long_before_the_maximum_length(toy, alpha):
     language.logits[:, 0, BOS, EOS] = -math.inf
     state = language.state()
     beam_search(
-        language.step,
-        state,
-        max_lengths=lengths(40, 40, 40, 40),
-        beam=130,
-        length_penalty=alpha,
+        language.step, state, OutputRules(lengths(40, 40, 40, 40)), beam=130, length_penalty=alpha
     )
-    assert len(state.seen) < 10
+    assert len(state.seen) < 20  # of 160
 
 
 def test_an_end_among_the_best_takes_no_place_in_the_beam():
@@ -90,7 +87,7 @@ def test_an_end_among_the_best_takes_no_place_in_the_beam():
     ((best,),) = beam_search(
         lambda tokens, state: (table[tokens].log(), state),
         Nothing(),
-        max_lengths=lengths(4),
+        OutputRules(lengths(4)),
         beam=3,
         length_penalty=4.0,
     )
@@ -106,9 +103,9 @@ def test_an_end_among_the_best_takes_no_place_in_the_beam():
 )
 def test_a_beam_of_one_is_greedy(toy, seed, vocab, alpha, end):
     language = toy(batch=3, vocab=vocab, seed=seed, end=end)
-    call = {"max_lengths": lengths(1, 5, 13)}
-    plain = greedy(language.step, language.state(), **call)
-    beam = beam_search(language.step, language.state(), **call, beam=1, length_penalty=alpha)
+    rules = OutputRules(lengths(1, 5, 13))
+    plain = greedy(language.step, language.state(), rules)
+    beam = beam_search(language.step, language.state(), rules, beam=1, length_penalty=alpha)
     for (one,), (other,) in zip(plain, beam, strict=True):
         assert one.tokens == other.tokens
         assert one.finished == other.finished
@@ -122,7 +119,7 @@ def test_a_sentence_s_answer_does_not_depend_on_its_batch(toy, order, beam):
     found = beam_search(
         language.step,
         language.state(order),
-        max_lengths=lengths(*(maxima[i] for i in order)),
+        OutputRules(lengths(*(maxima[i] for i in order))),
         beam=beam,
         n_best=beam,
     )
@@ -130,7 +127,7 @@ def test_a_sentence_s_answer_does_not_depend_on_its_batch(toy, order, beam):
         (alone,) = beam_search(
             language.step,
             language.state([sentence]),
-            max_lengths=lengths(maxima[sentence]),
+            OutputRules(lengths(maxima[sentence])),
             beam=beam,
             n_best=beam,
         )
@@ -143,7 +140,7 @@ def test_a_wider_beam_repairs_what_greedy_misses(toy):
         sum(
             hypotheses[0].score
             for hypotheses in beam_search(
-                language.step, language.state(), max_lengths=lengths(*[9] * 13), beam=beam
+                language.step, language.state(), OutputRules(lengths(*[9] * 13)), beam=beam
             )
         )
         for beam in (1, 3, 31)
@@ -154,7 +151,7 @@ def test_a_wider_beam_repairs_what_greedy_misses(toy):
 def test_figures_are_the_model_s_and_the_best_comes_first(toy):
     language = toy(batch=5, vocab=13, seed=11, end=1.0)
     found = beam_search(
-        language.step, language.state(), max_lengths=lengths(*[8] * 5), beam=5, n_best=5
+        language.step, language.state(), OutputRules(lengths(*[8] * 5)), beam=5, n_best=5
     )
     for sentence, hypotheses in enumerate(found):
         scores = [h.score for h in hypotheses]
@@ -171,7 +168,7 @@ def test_figures_are_the_model_s_and_the_best_comes_first(toy):
 def test_a_sentence_that_never_ends_is_cut(toy):
     language = toy(batch=2, vocab=7, seed=4, end=-math.inf)
     found = beam_search(
-        language.step, language.state(), max_lengths=lengths(3, 6), beam=4, n_best=3
+        language.step, language.state(), OutputRules(lengths(3, 6)), beam=4, n_best=3
     )
     assert [[len(h.tokens) for h in one] for one in found] == [[3] * 3, [6] * 3]
     assert not any(h.finished for one in found for h in one)
@@ -184,7 +181,7 @@ def test_finished_targets_come_before_cut_ones(toy):
     """Three tokens of a vocabulary of one: 'a', 'aa' can end; 'aaa' is cut."""
     language = toy(batch=1, vocab=5, seed=0, end=-9.0)
     (found,) = beam_search(
-        language.step, language.state(), max_lengths=lengths(3), beam=5, n_best=5
+        language.step, language.state(), OutputRules(lengths(3)), beam=5, n_best=5
     )
     assert [h.finished for h in found] == [True, True, False]
     assert found[2].tokens == (4, 4, 4)
@@ -195,10 +192,10 @@ def test_finished_targets_come_before_cut_ones(toy):
 def test_a_dead_end_gives_the_impossible_hypothesis(toy, search):
     language = toy(batch=2, vocab=7, seed=4)
     language.logits[1, :, 4:] = -math.inf  # nothing follows an ordinary token
-    first, second = search(language.step, language.state(), max_lengths=lengths(5, 5))
+    first, second = search(language.step, language.state(), OutputRules(lengths(5, 5)))
     assert second == [IMPOSSIBLE]
     alone = language.state([1])
-    assert search(language.step, alone, max_lengths=lengths(500)) == [second]
+    assert search(language.step, alone, OutputRules(lengths(500))) == [second]
     assert len(alone.seen) == 2  # it leaves where nothing can follow
     assert first[0].log_probability > -math.inf
 
@@ -207,17 +204,10 @@ def test_only_possible_targets_come_back(toy):
     language = toy(batch=1, vocab=11, seed=6)
     language.logits[..., 5:] = -math.inf  # only the token 4 and the end are possible
     (found,) = beam_search(
-        language.step, language.state(), max_lengths=lengths(3), beam=11, n_best=11
+        language.step, language.state(), OutputRules(lengths(3)), beam=11, n_best=11
     )
     assert sorted(h.tokens for h in found) == [(4,), (4, 4), (4, 4, 4)]
     assert all(h.log_probability > -math.inf for h in found)
-
-
-def test_finished_sentences_leave_the_batch(toy):
-    language = toy(batch=3, vocab=7, seed=8, end=-math.inf)
-    state = language.state()
-    beam_search(language.step, state, max_lengths=lengths(2, 4, 5), beam=3)
-    assert state.seen == [3, 9, 6, 6, 3]
 
 
 class Steps:
@@ -241,7 +231,7 @@ def test_improbable_ends_do_not_crowd_out_a_sure_target(beam):
         probability[:, right[min(steps.number, 6)]] = 1 - 1.5e-5
         return probability.log(), Steps(steps.number + 1)
 
-    ((best,),) = beam_search(step, Steps(), max_lengths=lengths(56), beam=beam)
+    ((best,),) = beam_search(step, Steps(), OutputRules(lengths(56)), beam=beam)
     assert best.tokens == (4, 5, 4, 5, 4, 5)
 
 
@@ -258,7 +248,7 @@ def test_enough_ends_and_a_leading_one_end_a_search(beam, steps):
         return probability.log(), Steps(steps.number + 1)
 
     ((best,),) = beam_search(
-        step, Steps(), max_lengths=lengths(56), beam=beam, length_penalty=MOST_LENGTH_PENALTY
+        step, Steps(), OutputRules(lengths(56)), beam=beam, length_penalty=MOST_LENGTH_PENALTY
     )
     assert best.finished
     assert len(reached) == steps
@@ -270,7 +260,7 @@ def test_no_target_is_empty(toy, search, alpha):
     """Though the end is by far the most probable first token."""
     language = toy(batch=5, vocab=7, seed=2, end=9.0)
     more = {"length_penalty": alpha, "n_best": 5} if search is beam_search else {}
-    found = search(language.step, language.state(), max_lengths=lengths(1, 2, 3, 5, 7), **more)
+    found = search(language.step, language.state(), OutputRules(lengths(1, 2, 3, 5, 7)), **more)
     assert all(h.tokens for hypotheses in found for h in hypotheses)
     assert any(h.finished for hypotheses in found for h in hypotheses)
 
@@ -280,7 +270,7 @@ def test_a_forced_prefix_may_be_the_whole_target(toy):
     for search in (greedy, beam_search, sample):
         rules = [ForcedPrefix([[5]])]
         ((best, *_),) = search(
-            language.step, language.state(), max_lengths=lengths(9), constraints=rules
+            language.step, language.state(), OutputRules(lengths(9), constraints=rules)
         )
         assert best.tokens == (5,)
 
@@ -288,14 +278,14 @@ def test_a_forced_prefix_may_be_the_whole_target(toy):
 def test_an_empty_batch_gives_an_empty_answer(toy):
     language = toy(batch=1, vocab=7)
     nobody = torch.empty(0, dtype=torch.int64)
-    assert beam_search(language.step, language.state([]), max_lengths=nobody) == []
-    assert greedy(language.step, language.state([]), max_lengths=nobody) == []
+    assert beam_search(language.step, language.state([]), OutputRules(nobody)) == []
+    assert greedy(language.step, language.state([]), OutputRules(nobody)) == []
 
 
 def test_half_precision_logits_are_added_up_in_float32(toy):
     language = toy(batch=1, vocab=7, seed=1, end=-9.0)
     language.logits = language.logits.bfloat16()
-    (found,) = beam_search(language.step, language.state(), max_lengths=lengths(40), beam=2)
+    (found,) = beam_search(language.step, language.state(), OutputRules(lengths(40)), beam=2)
     language.logits = language.logits.double()
     expected = language.log_probability(0, found[0].tokens + (3,) * found[0].finished)
     assert found[0].log_probability == pytest.approx(expected, rel=1e-6)
@@ -315,23 +305,37 @@ def test_the_penalty_is_that_of_wu_et_al():
         ({"length_penalty": -0.1}, "length_penalty must be from 0 to 10, not -0.1"),
         ({"length_penalty": math.inf}, "length_penalty must be from 0 to 10, not inf"),
         ({"length_penalty": math.nan}, "length_penalty must be from 0 to 10, not nan"),
-        ({"max_lengths": lengths(2, 0)}, "every maximum length must be at least 1, not 0"),
-        ({"max_lengths": torch.tensor(3.0)}, r"one length a sentence, not torch.float32 of shape"),
     ],
 )
 @pytest.mark.usefixtures("own_messages")
 def test_a_wrong_parameter_is_named(toy, options, message):
     language = toy(batch=2, vocab=7)
+    for search in (beam_search, beam_search_of_batch):
+        with pytest.raises(ValueError, match=message):
+            search(language.step, language.state(), OutputRules(lengths(3, 3)), **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lengths(2, 0), "every maximum length must be at least 1, not 0"),
+        (torch.tensor(3.0), r"one length a sentence, not torch.float32 of shape"),
+    ],
+)
+@pytest.mark.usefixtures("own_messages")
+def test_wrong_maximum_lengths_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
-        beam_search(language.step, language.state(), **({"max_lengths": lengths(3, 3)} | options))
+        OutputRules(wrong)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_logits_that_are_no_numbers_are_an_error(toy, wrong):
     language = toy(batch=3, vocab=7)
     language.logits[1, :, 2, 5] = wrong
-    with pytest.raises(ValueError, match=r"logits that are NaN or \+inf in rows \[1\]"):
-        beam_search(language.step, language.state(), max_lengths=lengths(3, 3, 3))
+    rules = OutputRules(lengths(3, 3, 3))
+    for search, row in ((greedy, 1), (beam_search_of_batch, 1), (beam_search, 0)):
+        with pytest.raises(ValueError, match=rf"logits that are NaN or \+inf in rows \[{row}\]"):
+            search(language.step, language.state(), rules)
 
 
 @pytest.mark.usefixtures("own_messages")
@@ -342,5 +346,7 @@ def test_logits_of_another_shape_are_an_error(toy):
         logits, state = language.step(tokens, state)
         return logits[:, None], state
 
-    with pytest.raises(ValueError, match=r"with 3 rows, not \(3, 1, 7\)"):
-        beam_search(step, language.state(), max_lengths=lengths(3, 3, 3))
+    rules = OutputRules(lengths(3, 3, 3))
+    for search, rows in ((greedy, 3), (beam_search_of_batch, 3), (beam_search, 1)):
+        with pytest.raises(ValueError, match=rf"with {rows} rows, not \({rows}, 1, 7\)"):
+            search(step, language.state(), rules)

@@ -1,6 +1,7 @@
 """Forced prefixes and forbidden ids, in all three searches."""
 
 import itertools
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -23,8 +24,7 @@ def test_every_hypothesis_begins_with_its_prefix_and_counts_it(toy, search):
     found = search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([9, 9, 9, 9]),
-        constraints=[ForcedPrefix(PREFIXES)],
+        OutputRules(torch.tensor([9, 9, 9, 9]), constraints=[ForcedPrefix(PREFIXES)]),
     )
     for sentence, (prefix, hypotheses) in enumerate(zip(PREFIXES, found, strict=True)):
         assert hypotheses
@@ -40,10 +40,9 @@ def test_a_wide_beam_finds_the_best_of_all_targets_with_the_prefix(toy):
     found = beam_search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([5, 5]),
+        OutputRules(torch.tensor([5, 5]), constraints=[ForcedPrefix(prefixes)]),
         beam=100,
         n_best=10,
-        constraints=[ForcedPrefix(prefixes)],
     )
     for sentence, prefix in enumerate(prefixes):
         every = language.every_target(sentence, 5, 0.6)
@@ -54,11 +53,12 @@ def test_a_wide_beam_finds_the_best_of_all_targets_with_the_prefix(toy):
 
 def test_a_sentence_s_own_beginning_as_prefix_changes_nothing(toy):
     language = toy(batch=1, vocab=11, seed=7, end=-1.0)
-    call = partial(greedy, language.step, max_lengths=torch.tensor([9]))
-    plain = call(language.state())
+    lengths = torch.tensor([9])
+    plain = greedy(language.step, language.state(), OutputRules(lengths))
     prefix = plain[0][0].tokens[:4]
     assert len(prefix) == 4
-    assert call(language.state(), constraints=[ForcedPrefix([prefix])]) == plain
+    rules = OutputRules(lengths, constraints=[ForcedPrefix([prefix])])
+    assert greedy(language.step, language.state(), rules) == plain
 
 
 def test_a_prefix_as_long_as_the_maximum_is_all_there_is(toy):
@@ -66,8 +66,7 @@ def test_a_prefix_as_long_as_the_maximum_is_all_there_is(toy):
     ((h,),) = beam_search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([4]),
-        constraints=[ForcedPrefix([[5, 6, 7, 8]])],
+        OutputRules(torch.tensor([4]), constraints=[ForcedPrefix([[5, 6, 7, 8]])]),
     )
     assert (h.tokens, h.finished) == ((5, 6, 7, 8), False)
 
@@ -94,8 +93,10 @@ def test_forbidden_ids_do_not_come_beside_a_prefix(toy, search):
     found = search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([9, 9, 9, 9]),
-        constraints=[Without([4, 9]), ForcedPrefix([[5], [], [10], [8]])],
+        OutputRules(
+            torch.tensor([9, 9, 9, 9]),
+            constraints=[Without([4, 9]), ForcedPrefix([[5], [], [10], [8]])],
+        ),
     )
     assert not {4, 9} & {token for one in found for h in one for token in h.tokens}
 
@@ -118,8 +119,7 @@ def test_a_prefix_outside_the_vocabulary_is_an_error(toy):
         greedy(
             language.step,
             language.state(),
-            max_lengths=torch.tensor([3]),
-            constraints=[ForcedPrefix([[7]])],
+            OutputRules(torch.tensor([3]), constraints=[ForcedPrefix([[7]])]),
         )
 
 
@@ -134,7 +134,7 @@ def test_a_search_records_no_gradient(toy, search):
         seen.append(logits.requires_grad)
         return logits, state
 
-    search(step, language.state(), max_lengths=torch.tensor([3]))
+    search(step, language.state(), OutputRules(torch.tensor([3])))
     assert seen
     assert not any(seen)
 
@@ -145,8 +145,7 @@ def test_every_target_begins_with_the_vocabulary_s_prefix_for_certain(toy, searc
     found = search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([9, 9, 9, 2]),
-        vocabulary=Vocabulary(prefix_ids=(5, 4)),
+        OutputRules(torch.tensor([9, 9, 9, 2]), vocabulary=Vocabulary(prefix_ids=(5, 4))),
     )
     for sentence, hypotheses in enumerate(found):
         assert hypotheses
@@ -161,16 +160,11 @@ def test_every_target_begins_with_the_vocabulary_s_prefix_for_certain(toy, searc
 
 def test_a_prefix_of_one_sentence_begins_with_the_vocabulary_s(toy):
     language = toy(batch=1, vocab=11, seed=7, end=1.0)
-    call = partial(
-        beam_search,
-        language.step,
-        max_lengths=torch.tensor([9]),
-        vocabulary=Vocabulary(prefix_ids=(5,)),
-    )
-    [[found]] = call(language.state(), constraints=[ForcedPrefix([[5, 9]])])
-    assert found.tokens[:2] == (5, 9)
-    [[impossible]] = call(language.state(), constraints=[ForcedPrefix([[9]])])
-    assert impossible.tokens == ()
+    rules = OutputRules(torch.tensor([9]), vocabulary=Vocabulary(prefix_ids=(5,)))
+    for forced, tokens in (([5, 9], (5, 9)), ([9], ())):  # the other one is impossible
+        given = replace(rules, constraints=[ForcedPrefix([forced])])
+        [[found]] = beam_search(language.step, language.state(), given)
+        assert found.tokens[:2] == tokens
 
 
 @pytest.mark.parametrize("search", [greedy, partial(beam_search, beam=3, n_best=3), sample])
@@ -180,7 +174,7 @@ def test_no_target_reads_as_empty(toy, search, prefix_ids):
     language.logits[..., 4] += 4  # white space is the most probable token, and then the end
     vocabulary = Vocabulary(prefix_ids=prefix_ids, blank_ids=frozenset({4, 6}))
     lengths = torch.full((7,), 9)
-    found = search(language.step, language.state(), max_lengths=lengths, vocabulary=vocabulary)
+    found = search(language.step, language.state(), OutputRules(lengths, vocabulary=vocabulary))
     for hypothesis in itertools.chain(*found):
         first, second, *_ = [*hypothesis.tokens[len(prefix_ids) :], EOS]
         assert first == 5 or second == 5, hypothesis  # 5 is the only subword with letters
@@ -203,8 +197,12 @@ def test_after_white_space_the_fast_form_gives_the_plain_one():
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.usefixtures("own_messages")
 def test_a_state_of_more_rows_than_maximum_lengths_is_refused(search):
+    class ThreeRows:
+        def select(self, _rows):
+            return self
+
     def step(_tokens, state):
         return torch.zeros(3, 7), state
 
     with pytest.raises(ValueError, match=r"logits of shape \(rows, vocab\) with 1 rows, not \(3"):
-        search(step, None, max_lengths=torch.tensor([4]))
+        search(step, ThreeRows(), OutputRules(torch.tensor([4])))

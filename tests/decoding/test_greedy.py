@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Vocabulary, log_softmax
 
@@ -26,7 +27,7 @@ def walk(language, sentence, longest):
 def test_it_takes_the_most_probable_token_at_every_step(toy):
     language = toy(batch=7, vocab=11, seed=2, end=1.5)
     maxima = [1, 2, 3, 5, 7, 11, 13]
-    found = greedy(language.step, language.state(), max_lengths=torch.tensor(maxima))
+    found = greedy(language.step, language.state(), OutputRules(torch.tensor(maxima)))
     assert {h.finished for (h,) in found} == {True, False}
     for sentence, (h,) in enumerate(found):
         assert (h.tokens, h.finished) == walk(language, sentence, maxima[sentence])
@@ -39,16 +40,9 @@ def test_the_order_of_the_batch_changes_nothing(toy):
     language = toy(batch=7, vocab=11, seed=2, end=1.0)
     maxima = torch.tensor([1, 2, 3, 5, 7, 11, 13])
     order = [4, 0, 6, 2, 5, 1, 3]
-    found = greedy(language.step, language.state(), max_lengths=maxima)
-    other = greedy(language.step, language.state(order), max_lengths=maxima[order])
+    found = greedy(language.step, language.state(), OutputRules(maxima))
+    other = greedy(language.step, language.state(order), OutputRules(maxima[order]))
     assert other == [found[i] for i in order]
-
-
-def test_finished_sentences_leave_the_batch(toy):
-    language = toy(batch=4, vocab=7, seed=8, end=-math.inf)
-    state = language.state()
-    greedy(language.step, state, max_lengths=torch.tensor([2, 5, 2, 3]))
-    assert state.seen == [4, 4, 2, 1, 1]
 
 
 def test_other_special_ids_can_be_given(toy):
@@ -61,7 +55,7 @@ def test_other_special_ids_can_be_given(toy):
         fed.append(tokens.tolist())
         return language.step(tokens, state)
 
-    found = greedy(step, language.state(), max_lengths=torch.tensor([4, 4]), vocabulary=ids)
+    found = greedy(step, language.state(), OutputRules(torch.tensor([4, 4]), vocabulary=ids))
     assert fed[0] == [5, 5]
     assert all(set(h.tokens) <= {1, 2, 3, 4} for (h,) in found)
 

@@ -15,6 +15,7 @@ from transformers.generation.logits_process import (
 
 from glassformer.decoding.batched import DecodingSettings, decode_sentences
 from glassformer.decoding.beam import beam_search
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
@@ -74,10 +75,11 @@ def test_a_wide_beam_finds_the_best_of_all_changed_targets(toy, options):
     found = beam_search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([6, 6]),
+        OutputRules(
+            torch.tensor([6, 6]), processors=SearchOptions(**options).processors(DEFAULT_IDS)
+        ),
         beam=100,
         n_best=8,
-        processors=SearchOptions(**options).processors(DEFAULT_IDS),
     )
     for sentence in range(2):
         best = every_target(language, sentence, 6, options)[:8]
@@ -92,8 +94,9 @@ def test_a_search_keeps_to_the_settings_and_scores_by_them(toy, search, options)
     found = search(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([12, 12, 12]),
-        processors=SearchOptions(**options).processors(DEFAULT_IDS),
+        OutputRules(
+            torch.tensor([12, 12, 12]), processors=SearchOptions(**options).processors(DEFAULT_IDS)
+        ),
     )
     for sentence, hypotheses in enumerate(found):
         for h in hypotheses:
@@ -155,7 +158,8 @@ def test_a_minimum_above_the_maximum_raises_the_maximum():
     [[target]] = decode_sentences(
         Endless(),
         [[4]],
-        search=partial(greedy, processors=[MinLength(7)]),
+        search=greedy,
+        rules=partial(OutputRules, processors=[MinLength(7)]),
         settings=DecodingSettings(extra_length=2, min_length=7),
     )
     assert target.tokens == (5,) * 7

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import IMPOSSIBLE
 from glassformer.decoding.sampling import Sampling, sample, shape_distribution
@@ -71,7 +71,7 @@ def test_targets_come_as_often_as_the_model_says(toy):
     (found,) = sample(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([3]),
+        OutputRules(torch.tensor([3])),
         n_best=draws,
         generator=torch.Generator().manual_seed(5),
     )
@@ -94,17 +94,20 @@ def test_targets_come_as_often_as_the_model_says(toy):
 
 def test_a_seed_gives_the_same_targets_again_and_another_seed_others(toy):
     language = toy(batch=5, vocab=13, seed=1)
-    call = partial(sample, language.step, max_lengths=torch.full((5,), 9), n_best=3)
-    one, again, other = (call(language.state(), sampling=Sampling(seed=seed)) for seed in (1, 1, 2))
+    rules = OutputRules(torch.full((5,), 9))
+    one, again, other = (
+        sample(language.step, language.state(), rules, n_best=3, sampling=Sampling(seed=seed))
+        for seed in (1, 1, 2)
+    )
     assert one == again != other
 
 
 def test_a_top_k_of_one_is_greedy_and_the_figures_are_the_models(toy):
     language = toy(batch=5, vocab=13, seed=1, end=1.0)
     maxima = torch.tensor([2, 3, 5, 7, 11])
-    plain = greedy(language.step, language.state(), max_lengths=maxima)
+    plain = greedy(language.step, language.state(), OutputRules(maxima))
     for coldest in (Sampling(top_k=1), Sampling(top_p=1e-9), Sampling(temperature=1e-4)):
-        found = sample(language.step, language.state(), max_lengths=maxima, sampling=coldest)
+        found = sample(language.step, language.state(), OutputRules(maxima), sampling=coldest)
         assert found == plain
 
 
@@ -113,7 +116,7 @@ def test_several_draws_belong_to_their_sentence_and_come_best_first(toy):
     found = sample(
         language.step,
         language.state(),
-        max_lengths=torch.tensor([7, 5, 11]),
+        OutputRules(torch.tensor([7, 5, 11])),
         n_best=4,
         sampling=Sampling(temperature=1.3, seed=0),
     )
@@ -129,7 +132,7 @@ def test_several_draws_belong_to_their_sentence_and_come_best_first(toy):
 def test_a_dead_end_gives_the_impossible_hypothesis(toy):
     language = toy(batch=2, vocab=7, seed=4)
     language.logits[1, :, 2] = -math.inf
-    found = sample(language.step, language.state(), max_lengths=torch.tensor([5, 5]))
+    found = sample(language.step, language.state(), OutputRules(torch.tensor([5, 5])))
     assert found[1] == [IMPOSSIBLE]
     assert found[0] != [IMPOSSIBLE]
 
@@ -153,4 +156,4 @@ def test_a_wrong_parameter_is_named(options, message):
 def test_no_target_at_all_is_refused(toy):
     language = toy(batch=1, vocab=7)
     with pytest.raises(ValueError, match="n_best must be at least 1, not 0"):
-        sample(language.step, language.state(), max_lengths=torch.tensor([3]), n_best=0)
+        sample(language.step, language.state(), OutputRules(torch.tensor([3])), n_best=0)

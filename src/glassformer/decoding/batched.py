@@ -13,7 +13,7 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from glassformer.config import EXTRA_LENGTH
-from glassformer.decoding.constraints import Constraint
+from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
 from glassformer.support.progress import working
 from glassformer.support.threads import pool_of_single_threads
@@ -46,8 +46,8 @@ class SequenceModel(Protocol):
 
 
 Search: TypeAlias = Callable[..., list[list[Hypothesis]]]
-"""`greedy`, `beam_search` or `sample`: `search(step, state, max_lengths=…, constraints=…)` returns
-the hypotheses of each sentence of a batch. `functools.partial` sets the other parameters."""
+"""`greedy`, `beam_search` or `sample`: `search(step, state, rules)` returns the hypotheses of each
+sentence of a batch. `functools.partial` sets the other parameters."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def decode_sentences(
     sources: Sequence[Sequence[int]],
     *,
     search: Search,
+    rules: Callable[..., OutputRules] = OutputRules,
     constraints: Sequence[Constraint] = (),
     settings: DecodingSettings = _DEFAULTS,
 ) -> list[list[Hypothesis]]:
@@ -94,8 +95,9 @@ def decode_sentences(
 
     A source has no start and end symbol. Its target has the greatest length of `settings`, and the
     tokens that the constraints need. An empty source gives one empty hypothesis, without the model.
-    `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`. `constraints`: for
-    all the sources, in their order; each batch gets its part.
+    `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`. `rules`: for instance
+    `functools.partial(OutputRules, vocabulary=ids)`; each batch adds its maximum lengths, and its
+    part of the `constraints` of all the sources.
 
     Raises `ValueError` for a module in training mode: dropout would change its translations.
     """
@@ -117,8 +119,10 @@ def decode_sentences(
         found = search(
             _stoppable(model.step, stop),
             model.start(model.encode(source)),
-            max_lengths=torch.tensor([max_lengths[i] for i in batch], device=source.device),
-            constraints=[constraint.select(batch) for constraint in constraints],
+            rules(
+                torch.tensor([max_lengths[i] for i in batch], device=source.device),
+                constraints=[constraint.select(batch) for constraint in constraints],
+            ),
         )
         advance(len(batch))
         return found

@@ -1,106 +1,57 @@
 """Beam search, with the paper's length penalty (section 6.1), after Wu et al. (2016).
 
-At every step each sentence keeps the `beam` most probable unfinished targets. Targets that end
-are set aside, and ranked at last by their log-probability over a length penalty:
+At every step the `beam` most probable unfinished targets go on. Targets that end are set aside, and
+ranked at last by their log-probability over a length penalty:
 
     score(Y) = log P(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6) ** alpha      (Wu et al., eq. 14)
 
 `|Y|` counts the end symbol of a finished target, as its log-probability does. The paper uses a beam
 of 4 and alpha 0.6. A target has at most 50 tokens more than its source, and the search ends "early
-when possible".
-
-Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`,
-`_extend` and `_retire`.
+when possible". The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Generic, TypeVar, Unpack
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
-from glassformer.decoding.constraints import OutputRules, RuleOptions
-from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.protocols import IMPOSSIBLE, Candidate, Hypothesis, S, StepFunction
 
-__all__ = ["BeamState", "beam_search", "check_search", "penalty"]
+__all__ = ["Observe", "beam_search", "best_continuations", "check_search", "penalty"]
 
 Number = TypeVar("Number", float, Tensor)
-
-
-@dataclass(frozen=True)
-class BeamState(Generic[S]):
-    """The search between two steps; each move returns a new state.
-
-    `live` sentences are still in the batch, each with `width` unfinished targets of equal length.
-    `width` is 1 before the first step and `beam` as soon as there are that many. An impossible
-    target has log-probability -inf and only fills its place.
-    """
-
-    # The index of each live sentence in the input.
-    sentences: Int64[Tensor, " live"]
-    # The unfinished targets, without the start symbol, and their log-probabilities.
-    tokens: Int64[Tensor, "live width length"]
-    log_probabilities: Float[Tensor, "live width"]
-    # The decoder's state, and the row of it that each unfinished target continues. Each step begins
-    # with one selection of rows, for beams that change places and sentences that leave.
-    decoder: S
-    rows: Int64[Tensor, "live width"]
-    # The finished targets of every sentence of the input; the lists grow in place.
-    finished: list[list[Hypothesis]]
-    # A sentence is done if none of its unfinished targets can exceed this score: that of its
-    # `n_best`-th finished target. It is -inf before there are so many, and inf if the search ends.
-    bar: Float[Tensor, " live"]
-    # True as soon as the most probable candidate of some step has ended.
-    led: Bool[Tensor, " live"]
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """The most probable next targets, best first: each extends its parent by one token."""
-
-    log_probabilities: Float[Tensor, "live choices"]
-    parents: Int64[Tensor, "live choices"]
-    tokens: Int64[Tensor, "live choices"]
-    ends: Bool[Tensor, "live choices"]
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """The parameters of one search."""
-
-    beam: int
-    alpha: float
-    n_best: int
-    rules: OutputRules
-
-    def __post_init__(self) -> None:
-        check_search(self.beam, self.n_best, self.alpha)
+Observe: TypeAlias = Callable[[int, list[Candidate], Tensor], None]
+"""`observe(sentence, candidates, log_probabilities)` sees a step: its candidates, best first, and
+the log-probabilities (rows, vocab) of each token after each unfinished target."""
 
 
 @torch.no_grad()
 def beam_search(
     step: StepFunction[S],
     state: S,
+    rules: OutputRules,
     *,
     beam: int = BEAM,
     length_penalty: float = LENGTH_PENALTY,
     n_best: int = 1,
-    **rules: Unpack[RuleOptions],
+    observe: Observe | None = None,
 ) -> list[list[Hypothesis]]:
-    """At most `n_best` targets of each sentence, best first.
+    """At most `n_best` targets of each sentence, best first; one sentence after another.
 
-    `state` has one row for each sentence; the search repeats it. `rules`: see `OutputRules`. A
-    sentence is done, and leaves the batch,
+    `state` has one row for each sentence. A sentence is done
 
     - if no unfinished target can overtake its `n_best`-th finished one, or
     - if it has `beam` finished targets, and one of them was the most probable candidate of its
       step, or
-    - after `max_lengths` steps. If fewer than `n_best` targets are finished, unfinished ones follow
+    - after its maximum length. If fewer than `n_best` targets are finished, unfinished ones follow
       them.
 
     A number of finished targets alone ends no sentence: all of them may be improbable while the
@@ -116,20 +67,77 @@ def beam_search(
     ...     probability[4] = torch.tensor([0, 0, 0, 0.5, 0.3, 0.2])
     ...     probability[5] = torch.tensor([0, 0, 0, 1.0, 0, 0])
     ...     return probability[tokens].log(), state
-    >>> length = torch.tensor([9])
-    >>> beam_search(step, NoState(), max_lengths=length, beam=1)[0][0].tokens
-    (4,)
-    >>> beam_search(step, NoState(), max_lengths=length, beam=2)[0][0].tokens
-    (5,)
+    >>> rules = OutputRules(torch.tensor([9]))
+    >>> [beam_search(step, NoState(), rules, beam=beam)[0][0].tokens for beam in (1, 2)]
+    [(4,), (5,)]
     """
-    settings = _Settings(beam, length_penalty, n_best, OutputRules(**rules))
-    alive = _begin(state, settings)
-    while len(alive.sentences):
-        alive, candidates = _propose(step, alive, settings)
-        alive = _set_aside(alive, candidates, settings)
-        alive = _extend(alive, candidates, settings)
-        alive = _retire(alive, settings)
-    return [_ranked(targets)[:n_best] or [IMPOSSIBLE] for targets in alive.finished]
+    check_search(beam, n_best, length_penalty)
+    eos, alpha, found = rules.vocabulary.eos_id, length_penalty, []
+    ids = partial(torch.tensor, dtype=torch.int64, device=rules.max_lengths.device)
+    for sentence, longest in enumerate(rules.max_lengths.tolist()):
+        live, own = [Candidate((), 0.0, row=sentence)], state
+        finished: list[Hypothesis] = []
+        led = False
+        for length in range(1, longest + 1):
+            own = own.select(ids([target.row for target in live]))
+            tokens = ids([target.tokens for target in live])  # (live, length - 1)
+            last = tokens[:, -1] if length > 1 else rules.start(1)
+            owners = torch.full_like(last, sentence)
+            logits, own = step(last, own)
+            likely = rules.best(logits, tokens, owners, count=2 * beam)
+            best = best_continuations(live, *likely, count=2 * beam)
+            if observe is not None:
+                observe(sentence, best, rules.log_probabilities(logits, tokens, owners))
+            # An end counts only among the first `beam` candidates, like any other continuation.
+            ends = [target for target in best[:beam] if target.tokens[-1] == eos]
+            for (*target, _), total, _ in ends:
+                score = total / penalty(length, alpha)  # the end symbol is part of |Y|
+                finished.append(Hypothesis(tuple(target), score, total, finished=True))
+            finished.sort(key=lambda target: -target.score)
+            led = led or best[:1] == ends[:1]
+            # Each target has only one continuation that ends, so at least `beam` of them go on.
+            live = [target for target in best if target.tokens[-1] != eos][:beam]
+            if not live or (led and len(finished) >= beam):
+                break
+            # A log-probability never rises, and the longest target has the greatest divisor.
+            reachable = live[0].log_probability / penalty(longest, alpha)
+            if len(finished) >= n_best and reachable <= finished[n_best - 1].score:
+                break
+        cut = [
+            Hypothesis(target, total / penalty(length, alpha), total, finished=False)
+            for target, total, _ in live
+        ]
+        found.append([*finished, *cut][:n_best] or [IMPOSSIBLE])
+    return found
+
+
+def best_continuations(
+    live: Sequence[Candidate],
+    log_probabilities: Float[Tensor, "live kept"],
+    ids: Int64[Tensor, "live kept"],
+    *,
+    count: int,
+) -> list[Candidate]:
+    """The `count` most probable targets that are one token longer, best first; at most all.
+
+    Row i of `log_probabilities` and `ids` has the most probable next tokens of `live[i]`, which are
+    enough: the best of all targets are among the best of each. An impossible target is left out.
+
+    >>> live = [Candidate((5,), -1.0, row=0), Candidate((7,), -2.0, row=1)]
+    >>> log_probabilities, ids = torch.tensor([[-0.5, -3.0]] * 2), torch.tensor([[8, 9]] * 2)
+    >>> best = best_continuations(live, log_probabilities, ids, count=2)
+    >>> [target.tokens for target in best], [target.row for target in best]
+    ([(5, 8), (7, 8)], [0, 1])
+    """
+    totals = log_probabilities.new_tensor([target.log_probability for target in live])
+    sums = totals[:, None] + log_probabilities
+    best, places = sums.flatten().topk(min(count, sums.numel()))
+    rows, following = places // sums.size(1), ids.flatten()[places]
+    return [
+        Candidate((*live[row].tokens, token), total, row)
+        for total, row, token in zip(best.tolist(), rows.tolist(), following.tolist(), strict=True)
+        if total > -math.inf
+    ]
 
 
 def check_search(beam: int, n_best: int, length_penalty: float) -> None:
@@ -151,131 +159,3 @@ def penalty(length: Number, alpha: float) -> Number:
     (1.0, 1.732)
     """
     return ((5 + length) / 6) ** alpha
-
-
-def _begin(state: S, settings: _Settings) -> BeamState[S]:
-    sentences = settings.rules.sentences()
-    batch, device = len(sentences), sentences.device
-    return BeamState(
-        sentences,
-        tokens=sentences.new_empty(batch, 1, 0),
-        log_probabilities=torch.zeros(batch, 1, device=device),
-        decoder=state,
-        rows=sentences.unsqueeze(1),
-        finished=[[] for _ in range(batch)],
-        bar=torch.full((batch,), -torch.inf, device=device),
-        led=torch.zeros(batch, dtype=torch.bool, device=device),
-    )
-
-
-def _propose(
-    step: StepFunction[S], alive: BeamState[S], settings: _Settings
-) -> tuple[BeamState[S], _Candidates]:
-    """One step of the decoder, and the best continuations of each sentence.
-
-    There are 2 * beam of them. Each target has only one continuation that ends, so at least `beam`
-    continuations are unfinished.
-    """
-    live, width, length = alive.tokens.shape
-    tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
-    last = tokens[:, -1] if length else settings.rules.start(len(tokens))
-    state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
-    logits, decoder = step(last, state)
-    owners = alive.sentences.repeat_interleave(width)
-    # The best of a sentence are among the best of its rows: the rest needs no sum.
-    likeliest, ids = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)
-    kept = likeliest.shape[1]
-    sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
-    best, places = sums.flatten(1).topk(min(2 * settings.beam, width * kept), dim=1)
-    parents = places // kept  # (live, choices)
-    chosen = ids.view(live, -1).gather(1, places)
-    ends = chosen == settings.rules.vocabulary.eos_id
-    rows = torch.arange(live * width, device=tokens.device).view(live, width)
-    return replace(alive, decoder=decoder, rows=rows), _Candidates(best, parents, chosen, ends)
-
-
-def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
-    """Move the targets that end at this step to the finished ones, and update the bar.
-
-    An end counts only among the first `beam` candidates, like any other continuation.
-    """
-    ends = candidates.ends & candidates.log_probabilities.isfinite()
-    places = ends[:, : settings.beam].nonzero(as_tuple=True)
-    if not len(places[0]):
-        return alive
-    owners = alive.sentences[places[0]].tolist()
-    targets = alive.tokens[places[0], candidates.parents[places]].tolist()
-    sums = candidates.log_probabilities[places].tolist()
-    for sentence, target, log_probability in zip(owners, targets, sums, strict=True):
-        # The end symbol is part of |Y|.
-        score = log_probability / penalty(len(target) + 1, settings.alpha)
-        alive.finished[sentence].append(Hypothesis(tuple(target), score, log_probability, True))
-
-    led = alive.led | ends[:, 0]
-    bars = [
-        _bar(alive.finished[sentence], settings, led=leads)
-        for sentence, leads in zip(alive.sentences.tolist(), led.tolist(), strict=True)
-    ]
-    return replace(alive, led=led, bar=candidates.log_probabilities.new_tensor(bars))
-
-
-def _bar(finished: list[Hypothesis], settings: _Settings, *, led: bool) -> float:
-    if led and len(finished) >= settings.beam:
-        return math.inf
-    if len(finished) < settings.n_best:
-        return -math.inf
-    return _ranked(finished)[settings.n_best - 1].score
-
-
-def _extend(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
-    """Continue the best candidates that do not end."""
-    # A stable sort moves candidates that end to the back, and keeps the others in their order.
-    order = candidates.ends.int().argsort(dim=1, stable=True)[:, : settings.beam]
-    parents = candidates.parents.gather(1, order)  # (live, width)
-    # A small vocabulary may have too few that continue: one that ended only fills its place.
-    sums = candidates.log_probabilities.masked_fill(candidates.ends, -torch.inf).gather(1, order)
-    before = alive.tokens.gather(1, parents.unsqueeze(2).expand(-1, -1, alive.tokens.shape[2]))
-    newest = candidates.tokens.gather(1, order).unsqueeze(2)
-    return replace(
-        alive,
-        tokens=torch.cat([before, newest], dim=2),
-        log_probabilities=sums,
-        rows=alive.rows.gather(1, parents),
-    )
-
-
-def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
-    """Remove the sentences that are at their maximum length or cannot get better.
-
-    A log-probability never rises, and the penalty of the maximum length is the greatest divisor.
-    Their quotient is the greatest score that an unfinished target can reach.
-    """
-    length = alive.tokens.shape[2]
-    longest = settings.rules.max_lengths[alive.sentences]
-    reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
-    leaves = (reachable <= alive.bar) | (longest <= length)
-    if not leaves.any():
-        return alive
-    for i in leaves.nonzero().flatten().tolist():
-        finished = alive.finished[int(alive.sentences[i])]
-        for target, log_probability in zip(
-            alive.tokens[i].tolist(), alive.log_probabilities[i].tolist(), strict=True
-        ):
-            if len(finished) < settings.n_best and log_probability > -math.inf:
-                score = log_probability / penalty(length, settings.alpha)
-                finished.append(Hypothesis(tuple(target), score, log_probability, False))
-    stays = (~leaves).nonzero().flatten()
-    return replace(
-        alive,
-        sentences=alive.sentences[stays],
-        tokens=alive.tokens[stays],
-        log_probabilities=alive.log_probabilities[stays],
-        rows=alive.rows[stays],
-        bar=alive.bar[stays],
-        led=alive.led[stays],
-    )
-
-
-def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Finished targets by score; then unfinished ones in the order of the beam."""
-    return sorted(hypotheses, key=lambda target: -target.score if target.finished else math.inf)

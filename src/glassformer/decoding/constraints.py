@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Required, TypeAlias, TypedDict, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -23,7 +23,6 @@ __all__ = [
     "Constraint",
     "ForcedPrefix",
     "OutputRules",
-    "RuleOptions",
     "best_tokens",
 ]
 
@@ -120,16 +119,6 @@ class ForcedPrefix:
     def needed(self, sentence: int) -> int:
         """The prefix's length."""
         return len(self.prefixes[sentence])
-
-
-class RuleOptions(TypedDict, total=False):
-    """The fields of :class:`OutputRules`, as each search takes them by keyword."""
-
-    max_lengths: Required[Tensor]
-    vocabulary: Vocabulary
-    constraints: Sequence[Constraint]
-    processors: Sequence[LogitsProcessor]
-    best_tokens: BestTokens
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypedDict, runtime_checkable
+from typing import Protocol, TypedDict, runtime_checkable
 
 import torch
 
@@ -24,14 +24,14 @@ from glassformer.config import (
 )
 from glassformer.decoding.batched import DecodingSettings, Search, SequenceModel, decode_sentences
 from glassformer.decoding.beam import check_search, penalty
-from glassformer.decoding.constraints import BestTokens, Constraint, ForcedPrefix
+from glassformer.decoding.constraints import BestTokens, ForcedPrefix, OutputRules
 from glassformer.decoding.logits_processors import (
     LogitsProcessor,
     MinLength,
     NoRepeatNgram,
     RepetitionPenalty,
 )
-from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
+from glassformer.decoding.protocols import Hypothesis, S, StepFunction, Vocabulary
 from glassformer.decoding.sampling import Sampling, sample
 
 __all__ = [
@@ -115,13 +115,11 @@ class SearchOptions:
 class Job:
     """Sources without start and end symbol, and the ids that each target must begin with.
 
-    Empty `prefixes`: no target has one. `constraints`: further ones; only torch's engine knows
-    them.
+    Empty `prefixes`: no target has one.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
-    constraints: Sequence[Constraint] = ()
 
 
 @runtime_checkable
@@ -172,16 +170,18 @@ class TorchEngine:
 
     def decode(self, job: Job, options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source."""
-        constraints: list[Constraint] = []
-        if job.prefixes:
-            constraints.append(ForcedPrefix(job.prefixes, self.target))
-        constraints += job.constraints
         shared = self.parts.parallel and options.sampling is None  # draws have their order
         return decode_sentences(
             self.model,
             job.sources,
             search=self._search(options),
-            constraints=constraints,
+            rules=partial(
+                OutputRules,
+                vocabulary=self.target,
+                processors=options.processors(self.target),
+                best_tokens=self.parts.best_tokens,
+            ),
+            constraints=[ForcedPrefix(job.prefixes, self.target)] if job.prefixes else [],
             settings=replace(
                 self.settings,
                 min_length=options.min_length,
@@ -191,32 +191,27 @@ class TorchEngine:
         )
 
     def _search(self, options: SearchOptions) -> Search:
-        common: dict[str, Any] = {
-            "vocabulary": self.target,
-            "processors": options.processors(self.target),
-        }
+        alpha, n_best = options.length_penalty, options.n_best
         if options.sampling is not None:
             # One generator for all batches: each draws anew.
             seeded = torch.Generator(self.settings.device).manual_seed(
                 options.sampling.seed % 2**64
             )
-            return partial(
-                sample,
-                sampling=options.sampling,
-                n_best=options.n_best,
-                generator=seeded,
-                **common,
-            )
-        alpha = options.length_penalty
-        common["best_tokens"] = self.parts.best_tokens
+            return partial(sample, sampling=options.sampling, n_best=n_best, generator=seeded)
         if options.beam == 1:
-            return partial(_scored, self.parts.greedy, length_penalty=alpha, **common)
-        common |= {"beam": options.beam, "n_best": options.n_best, "length_penalty": alpha}
-        return partial(self.parts.beam_search, **common)
+            return partial(_scored, self.parts.greedy, length_penalty=alpha)
+        return partial(
+            self.parts.beam_search, beam=options.beam, n_best=n_best, length_penalty=alpha
+        )
 
 
 def _scored(
-    greedy: Search, step: StepFunction[Any], state: Any, *, length_penalty: float, **settings: Any
+    greedy: Search,
+    step: StepFunction[S],
+    state: S,
+    rules: OutputRules,
+    *,
+    length_penalty: float,
 ) -> list[list[Hypothesis]]:
     """Greedy search, scored as beam search scores, so that a beam of 1 compares with one of 5."""
     return [
@@ -225,5 +220,5 @@ def _scored(
             for target in hypotheses
             for length in [len(target.tokens) + target.finished]
         ]
-        for hypotheses in greedy(step, state, **settings)
+        for hypotheses in greedy(step, state, rules)
     ]

@@ -1,39 +1,28 @@
 """Greedy search: at every step the most probable token.
 
-Beam search with a beam of 1 finds the same target; this is its plain form.
+Beam search with a beam of 1 finds the same target. The fast twin lets finished rows leave the
+batch (`decoding/fast/greedy.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias, Unpack
+import math
 
 import torch
-from jaxtyping import Int64
-from torch import Tensor
 
-from glassformer.decoding.constraints import OutputRules, RuleOptions
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction
 
-__all__ = ["follow", "greedy"]
-
-Choose: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""`choose(logits (rows, vocab), tokens (rows, length), sentences (rows,))` returns the next token
-of each row (rows,) and its log-probability (rows,)."""
+__all__ = ["greedy"]
 
 
 @torch.no_grad()
-def greedy(
-    step: StepFunction[S],
-    state: S,
-    **rules: Unpack[RuleOptions],
-) -> list[list[Hypothesis]]:
+def greedy(step: StepFunction[S], state: S, rules: OutputRules) -> list[list[Hypothesis]]:
     """For each sentence the target that takes the most probable token at every step.
 
-    `state` has one row for each sentence; `rules`: see `OutputRules`. A sentence ends with the end
-    symbol, or unfinished after `max_lengths` steps; it then leaves the batch. The score is the
-    log-probability. Each sentence has a list of hypotheses, as in the other searches; here it holds
-    one.
+    `state` has one row for each sentence. A row ends with the end symbol, or unfinished after its
+    maximum length. It then stays in the batch, and what it would write is not used. The score is
+    the log-probability. Each sentence has a list of one hypothesis, as other searches find several.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -41,58 +30,29 @@ def greedy(
     >>> def step(tokens, state):  # 2 (start) -> 4 -> 5 -> 3 (end)
     ...     following = torch.tensor([0, 0, 4, 0, 5, 3])[tokens]
     ...     return 50.0 * torch.nn.functional.one_hot(following, 6), state
-    >>> greedy(step, NoState(), max_lengths=torch.tensor([9, 1]))[0][0].tokens
-    (4, 5)
-    >>> greedy(step, NoState(), max_lengths=torch.tensor([9, 1]))[1][0].finished
-    False
+    >>> [[long], [short]] = greedy(step, NoState(), OutputRules(torch.tensor([9, 1])))
+    >>> long.tokens, long.finished, short.tokens, short.finished
+    ((4, 5), True, (4,), False)
     """
-    output = OutputRules(**rules)
-
-    def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        log_probability, token = output.best(logits, tokens, sentences, count=1)
-        return token[:, 0], log_probability[:, 0]
-
-    hypotheses = follow(step, state, most_probable, rules=output, sentences=output.sentences())
-    return [[hypothesis] for hypothesis in hypotheses]
-
-
-def follow(
-    step: StepFunction[S],
-    state: S,
-    choose: Choose,
-    *,
-    rules: OutputRules,
-    sentences: Int64[Tensor, " rows"],
-) -> list[Hypothesis]:
-    """One hypothesis for each item of `sentences`: a step appends the token that `choose` returns.
-
-    `state` has one row for each sentence; `sentences` may name a sentence several times. A row in
-    which no token may follow gives `IMPOSSIBLE`.
-    """
-    hypotheses = [IMPOSSIBLE] * len(sentences)
-    rows = torch.arange(len(sentences), device=sentences.device)  # the rows still in the batch
-    tokens = rows.new_empty(len(rows), 0)
-    total = torch.zeros(len(rows), device=rows.device)
-    last = rules.start(len(rules.max_lengths))
-    while len(rows):
+    sentences = rules.sentences()  # (rows,)
+    targets: list[list[int]] = [[] for _ in sentences]
+    scores, ended = [0.0] * len(targets), [False] * len(targets)
+    unfinished = set(range(len(targets)))
+    tokens, last = sentences.new_empty(len(targets), 0), rules.start(len(targets))
+    total = torch.zeros(len(targets), device=sentences.device)
+    while unfinished:
         logits, state = step(last, state)
-        if len(last) < len(rows):  # the first step serves all rows of a sentence
-            rules.check_logits(logits, len(last))
-            logits, state = logits[sentences], state.select(sentences)
-        last, log_probability = choose(logits, tokens, sentences)
-        total = total + log_probability
-        tokens = torch.cat([tokens, last.unsqueeze(1)], dim=1)  # (rows, length + 1)
-
-        ended = last == rules.vocabulary.eos_id
-        cut = rules.max_lengths[sentences] <= tokens.shape[1]
-        leaves = ended | cut | total.isneginf()
-        if not leaves.any():
-            continue
-        for i in leaves.nonzero().flatten().tolist():
-            if (log_p := float(total[i])) > -torch.inf:
-                ids, ends = tuple(tokens[i].tolist()), bool(ended[i])
-                hypotheses[int(rows[i])] = Hypothesis(ids[:-1] if ends else ids, log_p, log_p, ends)
-        stays = (~leaves).nonzero().flatten()
-        rows, sentences, tokens = rows[stays], sentences[stays], tokens[stays]
-        total, last, state = total[stays], last[stays], state.select(stays)
-    return hypotheses
+        log_probability, best = rules.best(logits, tokens, sentences, count=1)  # (rows, 1)
+        tokens, last = torch.cat([tokens, best], dim=1), best[:, 0]
+        total = total + log_probability[:, 0]
+        for row in sorted(unfinished):
+            scores[row], ended[row] = float(total[row]), int(last[row]) == rules.vocabulary.eos_id
+            if not ended[row]:
+                targets[row].append(int(last[row]))
+            impossible = scores[row] == -math.inf
+            if ended[row] or impossible or len(targets[row]) == rules.max_lengths[row]:
+                unfinished.remove(row)
+    return [
+        [Hypothesis(tuple(target), score, score, end) if score > -math.inf else IMPOSSIBLE]
+        for target, score, end in zip(targets, scores, ended, strict=True)
+    ]

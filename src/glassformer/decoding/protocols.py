@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
@@ -21,6 +21,7 @@ from glassformer.support.errors import InputError
 __all__ = [
     "DEFAULT_IDS",
     "IMPOSSIBLE",
+    "Candidate",
     "Hypothesis",
     "SpecialIds",
     "State",
@@ -76,6 +77,14 @@ class Hypothesis:
 
 IMPOSSIBLE = Hypothesis((), -math.inf, -math.inf, finished=False)
 """The hypothesis of a sentence if every possible target has probability zero."""
+
+
+class Candidate(NamedTuple):
+    """A target that a step of beam search may continue: `row` is its row in the step's state."""
+
+    tokens: tuple[int, ...]
+    log_probability: float
+    row: int
 
 
 @runtime_checkable

@@ -7,18 +7,22 @@ many improbable tokens together are drawn too often.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Unpack
+from typing import TypeAlias
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.constraints import OutputRules, RuleOptions
-from glassformer.decoding.greedy import follow
-from glassformer.decoding.protocols import Hypothesis, S, StepFunction
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction
 
-__all__ = ["Sampling", "sample", "shape_distribution"]
+__all__ = ["Sampling", "follow", "sample", "shape_distribution"]
+
+Choose: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""`choose(logits (rows, vocab), tokens (rows, length), sentences (rows,))` returns the next token
+of each row (rows,) and its log-probability (rows,)."""
 
 _COLDEST = torch.finfo(torch.float32).tiny  # the lowest temperature that float32 can divide by
 
@@ -48,19 +52,18 @@ _AS_IT_IS = Sampling()  # the model's own probabilities
 def sample(
     step: StepFunction[S],
     state: S,
+    rules: OutputRules,
     *,
     sampling: Sampling = _AS_IT_IS,
     n_best: int = 1,
     generator: torch.Generator | None = None,
-    **rules: Unpack[RuleOptions],
 ) -> list[list[Hypothesis]]:
     """`n_best` independent targets for each sentence, the most probable first; some may be equal.
 
-    `state` has one row for each sentence; `rules`: see `OutputRules`. Each token is drawn from
-    `shape_distribution`; score and log-probability are the model's, before shaping. The same seed
-    gives the same targets for the same batch; another device or another batch gives others. A
-    `generator` continues its draws from batch to batch; None: a new one with the seed of
-    `sampling`.
+    `state` has one row for each sentence. Each token is drawn from `shape_distribution`; score and
+    log-probability are the model's, before shaping. The same seed gives the same targets for the
+    same batch; another device or another batch gives others. A `generator` continues its draws from
+    batch to batch; None: a new one with the seed of `sampling`.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -70,28 +73,69 @@ def sample(
     ...     probability[2] = torch.tensor([0, 0, 0, 0, 0.75, 0.25])
     ...     probability[[4, 5], 3] = 1.0
     ...     return probability[tokens].log(), state
-    >>> [targets] = sample(step, NoState(), n_best=1000, max_lengths=torch.tensor([9]))
+    >>> [targets] = sample(step, NoState(), OutputRules(torch.tensor([9])), n_best=1000)
     >>> 0.7 < sum(target.tokens == (4,) for target in targets) / 1000 < 0.8
     True
     """
     if n_best < 1:
         raise ValueError(f"n_best must be at least 1, not {n_best}")
-    output = OutputRules(**rules)
-    device = output.max_lengths.device
+    device = rules.max_lengths.device
     generator = generator or torch.Generator(device).manual_seed(sampling.seed % 2**64)
 
     def draw(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        log_probabilities = output.log_probabilities(logits, tokens, sentences)
+        log_probabilities = rules.log_probabilities(logits, tokens, sentences)
         # If no token may follow, the draw is from all tokens; its probability stays zero.
         dead = log_probabilities.isneginf().all(dim=1, keepdim=True)
         shaped = shape_distribution(log_probabilities.masked_fill(dead, 0.0), sampling)
         token = torch.multinomial(shaped, 1, generator=generator)
         return token[:, 0], log_probabilities.gather(1, token)[:, 0]
 
-    sentences = output.sentences().repeat_interleave(n_best)
-    targets = follow(step, state, draw, rules=output, sentences=sentences)
+    sentences = rules.sentences().repeat_interleave(n_best)
+    targets = follow(step, state, draw, rules=rules, sentences=sentences)
     groups = [targets[i : i + n_best] for i in range(0, len(targets), n_best)]
     return [sorted(group, key=lambda target: target.score, reverse=True) for group in groups]
+
+
+def follow(
+    step: StepFunction[S],
+    state: S,
+    choose: Choose,
+    *,
+    rules: OutputRules,
+    sentences: Int64[Tensor, " rows"],
+) -> list[Hypothesis]:
+    """One hypothesis for each item of `sentences`: a step appends the token that `choose` returns.
+
+    `state` has one row for each sentence; `sentences` may name a sentence several times. A row in
+    which no token may follow gives `IMPOSSIBLE`.
+    """
+    hypotheses = [IMPOSSIBLE] * len(sentences)
+    rows = torch.arange(len(sentences), device=sentences.device)  # the rows still in the batch
+    tokens = rows.new_empty(len(rows), 0)
+    total = torch.zeros(len(rows), device=rows.device)
+    last = rules.start(len(rules.max_lengths))
+    while len(rows):
+        logits, state = step(last, state)
+        if len(last) < len(rows):  # the first step serves all rows of a sentence
+            rules.check_logits(logits, len(last))
+            logits, state = logits[sentences], state.select(sentences)
+        last, log_probability = choose(logits, tokens, sentences)
+        total = total + log_probability
+        tokens = torch.cat([tokens, last.unsqueeze(1)], dim=1)  # (rows, length + 1)
+
+        ended = last == rules.vocabulary.eos_id
+        cut = rules.max_lengths[sentences] <= tokens.shape[1]
+        leaves = ended | cut | total.isneginf()
+        if not leaves.any():
+            continue
+        for i in leaves.nonzero().flatten().tolist():
+            if (log_p := float(total[i])) > -torch.inf:
+                ids, ends = tuple(tokens[i].tolist()), bool(ended[i])
+                hypotheses[int(rows[i])] = Hypothesis(ids[:-1] if ends else ids, log_p, log_p, ends)
+        stays = (~leaves).nonzero().flatten()
+        rows, sentences, tokens = rows[stays], sentences[stays], tokens[stays]
+        total, last, state = total[stays], last[stays], state.select(stays)
+    return hypotheses
 
 
 def shape_distribution(

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from glassformer.decoding.beam import beam_search
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import sample
 from glassformer.model.cache import DecoderState
@@ -112,7 +113,7 @@ def test_the_searches_meet_the_same_logits(build, sentences, search):
     found = search(
         lambda tokens, state: state.step(tokens),
         both,
-        max_lengths=torch.tensor([27, 5, 17, 18, 2]),
+        OutputRules(torch.tensor([27, 5, 17, 18, 2])),
     )
     assert max(len(one.tokens) for answer in found for one in answer) > 8
 

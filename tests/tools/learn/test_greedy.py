@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from glassformer.decoding.protocols import Hypothesis
 from glassformer.tools.learn.check import measure
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import lesson
@@ -19,94 +20,100 @@ def searched(function):
     return verdict("greedy", SimpleNamespace(greedy=function))
 
 
-def row_after_row(step, state, *, max_lengths, vocabulary):
+def row_after_row(step, state, rules):
     """Right: each row alone, with a state of its own."""
-    bos, eos = vocabulary.bos_id, vocabulary.eos_id
     out = []
-    for i in range(len(max_lengths)):
-        own, token, target = state.select(torch.tensor([i])), bos, []
-        for _ in range(max_lengths[i]):
-            logits, own = step(torch.tensor([token]), own)
-            token = max(range(logits.shape[1]), key=lambda j: logits[0, j].item())
-            if token == eos:
+    for row in rules.sentences():
+        own, last, target, total = state.select(row[None]), rules.start(1), [], 0.0
+        for _ in range(rules.max_lengths[row]):
+            logits, own = step(last, own)
+            tokens = torch.tensor([target], dtype=torch.int64)
+            allowed = rules.log_probabilities(logits, tokens, row[None])[0].tolist()
+            token = max(range(len(allowed)), key=lambda j: allowed[j])
+            total, last, target = total + allowed[token], torch.tensor([token]), [*target, token]
+            if token == rules.vocabulary.eos_id:
                 break
-            target.append(token)
-        out.append(target)
+        ended = target[-1] == rules.vocabulary.eos_id
+        out.append([Hypothesis(tuple(target[:-1] if ended else target), total, total, ended)])
     return out
 
 
-def leaving(step, state, *, max_lengths, vocabulary):
-    """Right: rows that end leave the batch; the numbers are numpy's."""
-    bos, eos = vocabulary.bos_id, vocabulary.eos_id
-    out, rows = [[] for _ in max_lengths], torch.arange(len(max_lengths))
-    tokens = torch.tensor([bos] * len(rows))
+def leaving(step, state, rules):
+    """Right: rows that end leave the batch; the sums are Python's."""
+    rows, last = rules.sentences(), rules.start(len(rules.max_lengths))
+    tokens, totals, found = torch.empty(len(rows), 0, dtype=torch.int64), [0.0] * len(rows), {}
     while len(rows):
-        scores, state = step(tokens, state)
-        tokens = torch.as_tensor(scores.numpy().argmax(1))
-        stay = []
-        for place, (row, token) in enumerate(zip(rows.tolist(), tokens.tolist(), strict=True)):
-            if token != eos:
-                out[row].append(token)
-                if len(out[row]) < max_lengths[row]:
-                    stay.append(place)
-        stay = torch.tensor(stay, dtype=torch.int64)
-        rows, tokens, state = rows[stay], tokens[stay], state.select(stay)
+        logits, state = step(last, state)
+        log_probability, best = rules.best(logits, tokens, rows, count=1)
+        tokens, last, stay = torch.cat([tokens, best], 1), best.squeeze(1), []
+        for place, row in enumerate(rows.tolist()):
+            totals[row] += log_probability[place].item()
+            *before, newest = tokens[place].tolist()
+            if newest == rules.vocabulary.eos_id:
+                found[row] = [Hypothesis(tuple(before), totals[row], totals[row], True)]
+            elif len(before) + 1 == rules.max_lengths[row]:
+                found[row] = [Hypothesis((*before, newest), totals[row], totals[row], False)]
+            else:
+                stay.append(place)
+        rows, tokens, last, state = rows[stay], tokens[stay], last[stay], state.select(stay)
+    return [found[row] for row in sorted(found)]
+
+
+def all_steps(step, state, rules, *, keep_state=True, stop_at_all_ends=False):
+    """The tokens and sums (rows, steps) of steps to the greatest length."""
+    rows = len(rules.max_lengths)
+    last, tokens, sums = rules.start(rows), torch.empty(rows, 0, dtype=torch.int64), []
+    for _ in range(int(rules.max_lengths.max())):
+        logits, new = step(last, state)
+        state = new if keep_state else state
+        log_probability, best = rules.best(logits, tokens, rules.sentences(), count=1)
+        tokens, last = torch.cat([tokens, best], 1), best[:, 0]
+        sums.append(log_probability if not sums else sums[-1] + log_probability)
+        if stop_at_all_ends and (last == rules.vocabulary.eos_id).all():
+            break
+    return tokens.tolist(), torch.cat(sums, 1).tolist()
+
+
+def stacked(step, state, rules):
+    """Wrong: it stops when all rows say the end at once, and cuts at the maximum of all."""
+    tokens, sums = all_steps(step, state, rules, stop_at_all_ends=True)
+    eos = rules.vocabulary.eos_id
+    return [
+        [Hypothesis(tuple(target), total[-1], total[-1], target[-1] == eos)]
+        for target, total in zip(tokens, sums, strict=True)
+    ]
+
+
+def cut(tokens, sums, rules, *, with_end=False):
+    """Each row to its end or its maximum length."""
+    out, eos = [], rules.vocabulary.eos_id
+    for target, total, most in zip(tokens, sums, rules.max_lengths.tolist(), strict=True):
+        length = min([place + 1 for place, token in enumerate(target) if token == eos] + [most])
+        ended = target[length - 1] == eos
+        kept = target[: length - (ended and not with_end)]
+        out.append([Hypothesis(tuple(kept), total[length - 1], total[length - 1], ended)])
     return out
 
 
-def stacked(step, state, *, max_lengths, vocabulary):
-    """Wrong: it stops when all rows say the end at once, and cuts at the maximum of all."""
-    bos, eos = vocabulary.bos_id, vocabulary.eos_id
-    cur, outs = torch.full((len(max_lengths),), bos), []
-    for _ in range(int(max_lengths.max())):
-        logits, state = step(cur, state)
-        cur = torch.softmax(logits, dim=-1).argmax(-1)
-        outs.append(cur)
-        if (cur == eos).all():
-            break
-    return torch.stack(outs, dim=1).tolist()
+def drops_state(step, state, rules):
+    """Wrong: `_` where the new state comes; and it makes all steps."""
+    return cut(*all_steps(step, state, rules, keep_state=False), rules)
 
 
-def drops_state(step, state, *, max_lengths, vocabulary):
-    """Wrong: `_` where the new state comes."""
-    bos, eos = vocabulary.bos_id, vocabulary.eos_id
-    n = len(max_lengths)
-    ys, done, cur = [[] for _ in range(n)], [False] * n, torch.tensor([bos] * n)
-    while not all(done):
-        logits, _ = step(cur, state)
-        cur = logits.argmax(1)
-        for b in range(n):
-            done[b] = done[b] or cur[b].item() == eos
-            if not done[b]:
-                ys[b].append(cur[b].item())
-                done[b] = len(ys[b]) == max_lengths[b].item()
-    return ys
+def appends_first(step, state, rules):
+    """Wrong: the token is appended before the test for the end; and it makes all steps."""
+    return cut(*all_steps(step, state, rules), rules, with_end=True)
 
 
-def appends_first(step, state, *, max_lengths, vocabulary):
-    """Wrong: the token is appended before the test for the end."""
-    bos, eos = vocabulary.bos_id, vocabulary.eos_id
-    n = len(max_lengths)
-    ys, alive, cur = [[] for _ in range(n)], [True] * n, torch.tensor([bos] * n)
-    while any(alive):
-        logits, state = step(cur, state)
-        cur = logits.argmax(1)
-        for b in range(n):
-            if alive[b]:
-                ys[b].append(int(cur[b]))
-                alive[b] = int(cur[b]) != eos and len(ys[b]) < int(max_lengths[b])
-    return ys
-
-
-def draws(step, state, *, max_lengths, vocabulary):
+def draws(step, state, rules):
     """Wrong: it draws a token."""
 
     def drawn(tokens, old):
         logits, new = step(tokens, old)
-        chosen = torch.multinomial(logits.softmax(-1), 1)
+        chosen = torch.multinomial(logits[:, 3:].softmax(-1), 1) + 3
         return torch.zeros_like(logits).scatter(1, chosen, 1.0), new
 
-    return leaving(drawn, state, max_lengths=max_lengths, vocabulary=vocabulary)
+    return leaving(drawn, state, rules)
 
 
 @pytest.mark.parametrize("function", [row_after_row, leaving])
@@ -118,8 +125,8 @@ def test_unusual_right_searches_pass(function):
     ("function", "mistakes"),
     [
         (stacked, ("greedy-all-at-once", "greedy-longest-for-all")),
-        (drops_state, ("greedy-state-not-carried",)),
-        (appends_first, ("greedy-end-kept",)),
+        (drops_state, ("greedy-state-not-carried", "greedy-never-early")),
+        (appends_first, ("greedy-end-kept", "greedy-never-early")),
     ],
 )
 def test_wrong_searches_are_named(function, mistakes):

@@ -10,8 +10,9 @@ import torch
 
 from glassformer.config import ModelConfig
 from glassformer.decoding.beam import beam_search
-from glassformer.decoding.greedy import greedy
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.logits_processors import MinLength
+from glassformer.decoding.protocols import Vocabulary
 from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import UsageError
 from glassformer.tools.learn.adapters import ADAPTERS, UNUSED
@@ -40,7 +41,7 @@ ATTENTION = """\
 PLACES = [place for each in lessons() for place in each.holes.values() if place not in UNUSED]
 HELPERS = (
     *("model.masks.padding_mask", "model.masks.target_mask", "model.attention.masked_softmax"),
-    "decoding.beam.penalty",
+    *("decoding.beam.penalty", "decoding.beam.best_continuations"),
 )
 MISTAKES = [name for each in lessons() for name in each.mistakes]
 
@@ -281,55 +282,33 @@ def test_a_learners_adam_step_is_torchs_adam():
     assert torch.allclose(trained(own), trained(adam_of), atol=1e-6)
 
 
-def test_a_learners_greedy_search_finds_the_packages_targets():
-    def follow(step, state, *, vocabulary, most):
-        tokens = []
-        last = torch.tensor([vocabulary.bos_id])
-        while len(tokens) < most:
-            logits, state = step(last, state)
-            last = logits.argmax(dim=-1)
-            if int(last) == vocabulary.eos_id:
-                break
-            tokens.append(int(last))
-        return tokens
+def test_a_learners_search_runs_with_prefix_processors_and_several_targets():
+    """It takes its candidates from the rules, and leaves out what its signature lacks."""
 
-    def own_greedy(step, state, *, max_lengths, vocabulary):
-        (most,) = max_lengths.tolist()
-        return [follow(step, state, vocabulary=vocabulary, most=most)]
+    def own(step, state, rules, *, beam, length_penalty, n_best):
+        options = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty}
+        return beam_search(step, state, rules, **options)
 
-    class NoState:
+    class State:
         def select(self, _rows):
             return self
 
-    def step(tokens, state):  # 2 (start) -> 4 -> 5 -> 3 (end), each with most of the probability
-        following = torch.tensor([0, 0, 4, 0, 5, 3])[tokens]
-        return 3.0 * torch.nn.functional.one_hot(following, 6).float(), state
+    def step(tokens, state):  # 5 again and again is nearly as probable as the end
+        return torch.tensor([0.0, 0, 0, 9, 1, 8]).repeat(len(tokens), 1), state
 
-    adapted = ADAPTERS["tools.learn.lessons.greedy.plain.greedy"][1](own_greedy)
-    for most in (1, 2, 9):
-        lengths = torch.tensor([most])
-        ((right,),) = greedy(step, NoState(), max_lengths=lengths)
-        ((target,),) = adapted(step, NoState(), max_lengths=lengths)
-        assert (target.tokens, target.finished) == (right.tokens, right.finished)
-        assert abs(target.score - right.score) < 1e-5
+    part = Part("decoding.beam.beam_search", own, "beam")
+    rules = OutputRules(torch.tensor([9]), Vocabulary(prefix_ids=(4,)), processors=[MinLength(3)])
+    search = own_parts([part]).beam_search
+    [found] = search(step, State(), rules, beam=2, length_penalty=1.0, n_best=2, observe=None)
+    assert part.calls == 1
+    assert [one.tokens for one in found] == [(4, 5, 5), (4, 5, 5, 5)]
 
 
-@pytest.mark.parametrize("name", ["greedy", "beam_search"])
-def test_with_a_logits_processor_the_packages_search_runs(name):
-    class Step:
-        def select(self, _rows):
-            return self
-
-        def __call__(self, tokens, state):  # 5 again and again is nearly as probable as the end
-            return torch.tensor([0.0, 0, 0, 9, 1, 8]).repeat(len(tokens), 1), state
-
-    def own(*_, **__):
-        raise AssertionError("the learner's search was called")
-
-    package = {"greedy": greedy, "beam_search": beam_search}[name]
-    options = {"max_lengths": torch.tensor([9]), "processors": [MinLength(3)]}
-    options |= {} if name == "greedy" else {"beam": 2, "length_penalty": 1.0}
-    place = f"tools.learn.lessons.{name.removesuffix('_search')}.plain.{name}"
-    found = ADAPTERS[place][1](own)(Step(), Step(), **options)
-    assert found == package(Step(), Step(), **options)
-    assert found[0][0].tokens == (5, 5, 5)
+def test_the_searches_are_the_quick_ones_unless_a_part_of_them_is_ones_own():
+    """The plain beam search takes one sentence at a time."""
+    quick = own_parts(mistaken_parts(["scale-missing"]))
+    assert (quick.greedy, quick.beam_search) == (FAST.greedy, FAST.beam_search)
+    for mistake in ("penalty-sign", "greedy-end-kept", "beam-mean"):
+        own = own_parts(mistaken_parts([mistake]))
+        assert own.beam_search.__module__ == own.greedy.__module__[:-6] + "beam"
+        assert own.beam_search not in (PLAIN.beam_search, FAST.beam_search)

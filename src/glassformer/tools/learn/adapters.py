@@ -1,8 +1,7 @@
 """Parts whose form in a lesson differs from the form that the plain path calls.
 
 ``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
-calls the parts in ``UNUSED``. The package's own search runs with a prefix or a logits processor.
-It also runs if a trace watches the search, or if several targets are wanted.
+calls the parts in ``UNUSED``.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,73 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.decoding.beam import beam_search as package_beam_search
-from glassformer.decoding.beam import penalty
-from glassformer.decoding.greedy import greedy as package_greedy
-from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction
 from glassformer.tools.learn.lesson import lesson
 
 __all__ = ["ADAPTERS", "UNUSED", "Adapter"]
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
-    """``decoding.greedy.greedy`` by a search that returns tokens alone."""
-
-    def greedy(
-        step: StepFunction[S], state: S, *, max_lengths: Tensor, **options: Any
-    ) -> list[list[Hypothesis]]:
-        if not _free(**options):
-            return package_greedy(step, state, max_lengths=max_lengths, **options)
-        log_probabilities: list[Tensor] = []
-
-        def recorded(tokens: Tensor, state: S) -> tuple[Tensor, S]:
-            logits, state = step(tokens, state)
-            log_probabilities.append(logits.log_softmax(dim=-1))
-            return logits, state
-
-        vocabulary = options.get("vocabulary", DEFAULT_IDS)
-        targets = own(recorded, state, max_lengths=max_lengths, vocabulary=vocabulary)
-        hypotheses = []
-        for row, (target, most) in enumerate(zip(targets, max_lengths.tolist(), strict=True)):
-            finished = len(target) < most
-            tokens = [*target, vocabulary.eos_id] if finished else target
-            steps = zip(log_probabilities, tokens, strict=False)
-            total = sum(float(logits[row, token]) for logits, token in steps)
-            hypotheses.append([Hypothesis(tuple(target), total, total, finished)])
-        return hypotheses
-
-    return greedy
-
-
-def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
-    """``decoding.beam.beam_search`` by a search for the best target of one sentence."""
-
-    def beam_search(
-        step: StepFunction[S],
-        state: S,
-        *,
-        max_lengths: Tensor,
-        beam: int,
-        length_penalty: float,
-        **options: Any,
-    ) -> list[list[Hypothesis]]:
-        if not _free(**options):
-            options |= {"max_lengths": max_lengths, "beam": beam, "length_penalty": length_penalty}
-            return package_beam_search(step, state, **options)
-        vocabulary = options.get("vocabulary", DEFAULT_IDS)
-        settings = {"beam": beam, "alpha": length_penalty, "vocabulary": vocabulary}
-        hypotheses = []
-        for row, most in enumerate(max_lengths.tolist()):
-            alone = state.select(torch.tensor([row]))
-            tokens, score = own(step, alone, max_length=most, **settings)
-            finished = len(tokens) < most
-            total = score * penalty(len(tokens) + finished, length_penalty)
-            hypotheses.append([Hypothesis(tuple(tokens), score, total, finished)])
-        return hypotheses
-
-    return beam_search
 
 
 def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -145,11 +82,6 @@ def _update(
     kept.update(step=torch.tensor(float(count)), exp_avg=mean, exp_avg_sq=square)
 
 
-def _free(*, constraints: Any = (), processors: Any = (), n_best: int = 1, **_: Any) -> bool:
-    """Whether a lesson's search can do it: one free target for each sentence."""
-    return not constraints and not processors and n_best == 1
-
-
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
     "tools.learn.lessons.schedule.plain.adam_step": ("training.optimiser.adam_of", _adam),
     "model.attention.MultiHeadAttention.attend": (
@@ -161,11 +93,8 @@ ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
         "model.transformer.Transformer.project",
         lambda own: own,
     ),
-    "tools.learn.lessons.greedy.plain.greedy": ("decoding.greedy.greedy", _greedy),
-    "tools.learn.lessons.beam.plain.beam_search": ("decoding.beam.beam_search", _beam_search),
 }
 UNUSED: Mapping[str, str] = {
-    "tools.learn.lessons.beam.plain.best_continuations": "beam_search calls it",
     "tools.learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
     **dict.fromkeys(lesson("subwords").holes.values(), "SentencePiece learns the subwords"),
 }

@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from glassformer.parts import PLAIN, Parts
+from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError, nearest
 from glassformer.tools.learn.adapters import ADAPTERS, UNUSED
 from glassformer.tools.learn.edits import (
@@ -159,9 +159,12 @@ def own_parts(parts: Sequence[Part]) -> Parts:
     """The plain forms with these parts in their places, each of another place.
 
     If a mistake is in a place that the cached search does not call, targets are found without it.
+    The searches are the quick ones, unless one of these parts is in them.
     """
     modules = _executed(parts)
     own = {each.name: _copied(getattr(PLAIN, each.name), modules) for each in fields(PLAIN)}
+    if not any(part.home.startswith("decoding.") for part in parts):
+        own |= {"greedy": FAST.greedy, "beam_search": FAST.beam_search}
     if mistakes := ", ".join(dict.fromkeys(each for part in parts for each in part.mistakes)):
         own["model"].__qualname__ += f" with {mistakes}"
     if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.decoding.beam import beam_search, penalty
+from glassformer.decoding.constraints import OutputRules
 from glassformer.tools.inspection.beam_graph import Watch
 from glassformer.tools.inspection.trace import build as trace_module
 from glassformer.tools.inspection.trace.array_codec import encode_array
@@ -208,14 +209,15 @@ def test_a_watched_search_that_is_known_beforehand():
         return probability[tokens].log(), state
 
     watch = Watch(beam=1, eos_id=3, line=(5, 3))
-    beam_search(step, Nothing(), max_lengths=torch.tensor([9]), beam=1, constraints=[watch])
-    assert watch.alive == [{()}, {(4,)}]
+    rules = OutputRules(torch.tensor([9]))
+    beam_search(step, Nothing(), rules, beam=1, observe=watch.observe)
+    assert [[one.tokens for one in watch.went_on(step)] for step in (0, 1)] == [[(4,)], [(4, 4)]]
     assert [one.tokens for one in watch.proposed[1]] == [(4, 3), (4, 4)]
     step_lost, rank, margin = watch.fall()
     assert (step_lost, rank) == (0, 1)
     assert margin == pytest.approx(np.log(0.6 / 0.4))
     wide = Watch(beam=2, eos_id=3, line=(5, 3))
-    beam_search(step, Nothing(), max_lengths=torch.tensor([9]), beam=2, constraints=[wide])
+    beam_search(step, Nothing(), rules, beam=2, observe=wide.observe)
     assert wide.fall() == (None, None, None)
 
 

@@ -13,7 +13,7 @@ import torch
 
 from glassformer.bundle import Bundle
 from glassformer.decoding.beam import beam_search, penalty
-from glassformer.decoding.constraints import ForcedPrefix
+from glassformer.decoding.constraints import ForcedPrefix, OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.tools.inspection.scoring import log_probabilities
@@ -183,21 +183,19 @@ def python_search(given: SimpleNamespace, search: dict[str, Any]) -> Iterator[li
     ids = (config.pad_id, config.unk_id, config.bos_id, config.eos_id)
     own = {"prefix_ids": tuple(search["prefix"]), "blank_ids": frozenset(search["blank"])}
     vocabulary = Vocabulary(*ids, **own)
-    rules: Any = {
-        "max_lengths": torch.tensor([search["longest"]]),
-        "vocabulary": vocabulary,
-        "constraints": [ForcedPrefix([search["forced"]], vocabulary)],
-    }
+    rules = OutputRules(
+        torch.tensor([search["longest"]]),
+        vocabulary,
+        [ForcedPrefix([search["forced"]], vocabulary)],
+    )
     beam: Any = {"beam": search["beam"], "n_best": search["most"]}
     for source in given.sources:
         state = model.start(model.encode(torch.tensor([[*source, config.eos_id]])))
         if search["beam"] > 1:
-            [found] = beam_search(
-                model.step, state, length_penalty=search["alpha"], **beam, **rules
-            )
+            [found] = beam_search(model.step, state, rules, length_penalty=search["alpha"], **beam)
             yield found
         else:
-            [[best]] = greedy(model.step, state, **rules)
+            [[best]] = greedy(model.step, state, rules)
             length = len(best.tokens) + best.finished
             yield [replace(best, score=best.log_probability / penalty(length, search["alpha"]))]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from glassformer.alignment.align import align
 from glassformer.alignment.term_placement import meet, term_places
@@ -9,12 +10,13 @@ from glassformer.bundle import Bundle
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span
+from glassformer.decoding.beam import beam_search
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
 from glassformer.support.errors import InputError, UsageError
-from glassformer.text_engine import TextEngine
+from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.tools.inspection.ablation import changed, reordered
 from glassformer.tools.inspection.beam_graph import Watch
 from glassformer.tools.inspection.trace.schema import Piece, Query, TermPlace
@@ -29,8 +31,6 @@ class Sentence:
 
     bundle: Bundle
     model: Transformer
-    engine: TextEngine
-    """Runs that model."""
     question: Query
     source: list[Piece]
     segments: int
@@ -53,7 +53,6 @@ class Sentence:
         return cls(
             bundle,
             model,
-            engine,
             replace(question, text=first.text),
             [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
             segments=len(row),
@@ -91,11 +90,13 @@ class Sentence:
 
     def search(self, watch: Watch) -> Hypothesis:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""
-        question = self.question
+        question, tokenizers = self.question, (self.bundle.source_tokenizer, self.tokenizer)
+        watched = partial(beam_search, observe=watch.observe)
+        parts = replace(PLAIN, greedy=partial(watched, beam=1), beam_search=watched)
         # The search adds the end symbol of the source itself.
-        job = Job([self.source_ids[:-1]], [question.forced_prefix], [watch])
+        job = Job([self.source_ids[:-1]], [question.forced_prefix])
         options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
-        best = self.engine.engine.decode(job, options)[0][0]
+        best = torch_engine(self.model, tokenizers, parts).decode(job, options)[0][0]
         if not best.tokens and not best.finished:
             raise UsageError("no translation is as forced_prefix asks")
         return best

@@ -16,7 +16,7 @@
 # would lose one for each end. So a step takes the 2 · beam best continuations: each hypothesis
 # has only one that ends, and at least `beam` go on.
 #
-# `decoding/beam.py` is this search for batches, with n-best lists and constraints.
+# `decoding/fast/beam.py` is this search for a whole batch at once.
 
 # %%
 from collections.abc import Callable
@@ -25,7 +25,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.protocols import Candidate, Hypothesis
 
 
 def penalty(length: int, alpha: float) -> float:
@@ -37,47 +38,58 @@ def penalty(length: int, alpha: float) -> float:
     raise NotImplementedError
 
 
-def best_continuations(totals: Tensor, logits: Tensor, count: int) -> list[tuple[float, int, int]]:
+def best_continuations(
+    live: list[Candidate], log_probabilities: Tensor, ids: Tensor, *, count: int
+) -> list[Candidate]:
     """The count most probable continuations of all hypotheses together, best first.
 
-    totals (live,): the log-probability of each hypothesis; logits (live, vocab): of its next token
-    -> (log-probability of the continuation, row of the hypothesis, token), for each continuation
+    live: the hypotheses, each a Candidate(tokens, log_probability, row)
+    log_probabilities, ids (live, kept): of the most probable next tokens of each hypothesis
+    -> Candidates with one token more, with its log-probability added; row: the place of its
+       hypothesis in live
 
-    There are at most live · vocab of them. totals [0], logits [[log 0.7, log 0.3]], count 2:
-    [(-0.36, 0, 0), (-1.20, 0, 1)].
+    There are at most live · kept of them. live [Candidate((5,), -1.0, 0)], log-probabilities
+    [[-0.5, -3.0]], ids [[8, 9]], count 1: [Candidate((5, 8), -1.5, 0)].
     """
-    # Four lines: all sums (live, vocab); the best of them, flattened; row and token of each place.
+    # Eight lines: all sums (live, kept); the best of them, flattened; row and id of each place.
     raise NotImplementedError
 
 
 def beam_search(
     step: Callable[[Tensor, Any], tuple[Tensor, Any]],
     state: Any,
+    rules: OutputRules,
     *,
-    max_length: int,
     beam: int,
-    alpha: float,
-    vocabulary: Vocabulary,
-) -> tuple[list[int], float]:
-    """The best target of one sentence, and its score. The target holds neither bos nor eos.
+    length_penalty: float,
+    n_best: int = 1,
+) -> list[list[Hypothesis]]:
+    """The n_best best targets of each sentence, best first; one sentence after another.
 
-    bos is vocabulary.bos_id, the start symbol; eos is vocabulary.eos_id, the end symbol.
+    The state has one row for each sentence, and max_lengths one length.
+    rules.best(logits, tokens, sentences, count=…) -> log-probabilities and ids (live, kept) of the
+        most probable tokens that may follow tokens (live, length); sentences (live,): the number of
+        the sentence, for each row. At step 1, tokens is (1, 0).
+    rules.start(1) (1,): bos, the start symbol; rules.vocabulary.eos_id: eos, the end symbol
+    -> for each sentence its Hypothesis(tokens, score, log_probability, finished) records
 
-    It begins with one hypothesis: no tokens, log-probability 0, one row in the state. Each step
+    A sentence begins with one hypothesis: no tokens, log-probability 0, its row of the state:
+    state.select(torch.tensor([sentence])). Each step
     1. reads the newest token of each hypothesis (at first bos);
     2. takes the 2 · beam best continuations;
-    3. sets aside each end among the first `beam` of them, with its log-probability divided by
-       penalty(length, alpha); the length counts eos;
-    4. goes on with the first `beam` that do not end, and with their rows: state.select(rows).
+    3. sets aside each end among the first `beam` of them: its target without eos, its score the
+       log-probability divided by penalty(length, length_penalty); the length counts eos;
+    4. goes on with the first `beam` that do not end, and with their rows: select(rows).
 
-    The search ends after max_length steps; or as soon as it has `beam` finished targets, if the
-    best continuation of some step was an end. The answer is the finished target with the best
-    score; if there is none, the best hypothesis, with its log-probability over its penalty.
+    The search ends after max_lengths[sentence] steps; or as soon as it has `beam` finished targets,
+    if the best continuation of some step was an end. It may also end if no hypothesis can reach the
+    score of the n_best-th finished target. The answer is the finished targets by their scores, and
+    after them the hypotheses in their order, each log-probability over its penalty.
 
     bos 1, eos 2, beam 2: after 1 come 4 (0.6) and 5 (0.4); after 4 the end has 0.5, after 5 it has
     1. Greedy search finds [4], with probability 0.3; beam search finds [5], with 0.4.
     """
-    # Fifteen lines.
+    # Twenty-five lines.
     raise NotImplementedError
 
 

@@ -6,10 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.greedy import greedy
+from glassformer.decoding.protocols import Candidate, Vocabulary
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe
 from glassformer.tools.learn.inputs import given, numbers
-from glassformer.tools.learn.lessons.greedy.plain import greedy
 from glassformer.tools.learn.table_model import TableModel
 
 __all__ = ["CHECK"]
@@ -28,26 +29,32 @@ def lengths(solution: Solution) -> dict[str, Any]:
 
 
 def first_step(solution: Solution) -> dict[str, Any]:
-    """totals [0], logits log [[0.2, 0.5, 0.3]], count 2"""
-    return _continued(solution, given([0.0]), given(torch.tensor([[0.2, 0.5, 0.3]]).log()), 2)
+    """one hypothesis, log-probability 0; log [0.5, 0.3, 0.2] of the tokens 8, 4 and 6; count 2"""
+    likely = torch.tensor([[0.5, 0.3, 0.2]]).log()
+    return _continued(solution, [0.0], likely, ids=torch.tensor([[8, 4, 6]]), count=2)
 
 
 def three_hypotheses(solution: Solution) -> dict[str, Any]:
-    """totals [-1, -1.5, -2], logits (3, 7), count 6"""
-    return _continued(solution, given([-1.0, -1.5, -2.0]), numbers(3, 7), 6)
+    """log-probabilities -1, -1.5 and -2; log-probabilities (3, 7) of the tokens 7 to 13; count 6"""
+    ids = torch.arange(7, 14).repeat(3, 1)
+    return _continued(solution, [-1.0, -1.5, -2.0], numbers(3, 7) - 3, ids=ids, count=6)
 
 
 def few_tokens(solution: Solution) -> dict[str, Any]:
-    """totals [-1], logits (1, 3), count 8: there are only three continuations"""
-    return _continued(solution, given([-1.0]), numbers(1, 3), 8)
+    """log-probability -1; log-probabilities (1, 3); count 8: there are only three continuations"""
+    ids = torch.tensor([[9, 5, 3]])
+    return _continued(solution, [-1.0], numbers(1, 3) - 3, ids=ids, count=8)
 
 
-def _continued(solution: Solution, totals: Tensor, logits: Tensor, count: int) -> dict[str, Any]:
-    best = solution.best_continuations(totals, logits, count)
+def _continued(
+    solution: Solution, totals: list[float], likely: Tensor, *, ids: Tensor, count: int
+) -> dict[str, Any]:
+    live = [Candidate((20, 21 + row), total, row) for row, total in enumerate(totals)]
+    best = solution.best_continuations(live, given(likely.detach()), given(ids), count=count)
     return {
-        "log-probabilities": torch.tensor([float(each[0]) for each in best]),
-        "rows": torch.tensor([int(each[1]) for each in best]),
-        "tokens": torch.tensor([int(each[2]) for each in best]),
+        "log-probabilities": torch.tensor([float(each.log_probability) for each in best]),
+        "rows": torch.tensor([int(each.row) for each in best]),
+        "targets": str([[int(token) for token in each.tokens] for each in best]),
     }
 
 
@@ -58,14 +65,25 @@ def two_ways(solution: Solution) -> dict[str, Any]:
         4: [0.0, 0.0, 0.5, 0.3, 0.0, 0.2],
         5: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
     }
-    return _searched(solution, TableModel.table(rows), beam=2, alpha=0.6, max_length=5)
+    return _searched(solution, TableModel.table(rows), [5], beam=2, alpha=0.6)
 
 
 def cut(solution: Solution) -> dict[str, Any]:
     """beam 2, alpha 0.6, at most 4 tokens; no hypothesis ends"""
     language = _random(2)
     language.by_place = language.by_place - 50 * (torch.arange(7) == EOS)
-    return _searched(solution, language, beam=2, alpha=0.6, max_length=4)
+    return _searched(solution, language, [4], beam=2, alpha=0.6)
+
+
+def two_sentences(solution: Solution) -> dict[str, Any]:
+    """two sentences of at most 8 and 5 tokens, beam 2, alpha 0.6; random logits"""
+    language = TableModel.random(2, 7, seed=7)
+    return _searched(solution, language, [8, 5], beam=2, alpha=0.6)
+
+
+def three_targets(solution: Solution) -> dict[str, Any]:
+    """the three best targets, beam 3, alpha 0.6, at most 6 tokens; random logits"""
+    return _searched(solution, _random(5), [6], beam=3, alpha=0.6, n_best=3)
 
 
 def _random(seed: int) -> TableModel:
@@ -73,41 +91,46 @@ def _random(seed: int) -> TableModel:
 
 
 def _searched(
-    solution: Solution, language: TableModel, *, beam: int, alpha: float, max_length: int
+    solution: Solution,
+    language: TableModel,
+    max_lengths: list[int],
+    *,
+    beam: int,
+    alpha: float,
+    n_best: int = 1,
 ) -> dict[str, Any]:
-    target, score = solution.beam_search(
-        language.step,
-        language.state(),
-        max_length=max_length,
-        beam=beam,
-        alpha=alpha,
-        vocabulary=IDS,
-    )
-    tokens = [int(token) for token in target]
-    return {"target": str(tokens), "score": torch.tensor(float(score))}
+    rules = OutputRules(given(max_lengths), IDS)
+    options: dict[str, Any] = {"beam": beam, "length_penalty": alpha, "n_best": n_best}
+    found = solution.beam_search(language.step, language.state(), rules, **options)
+    every = [one for hypotheses in found for one in hypotheses]
+    return {
+        "targets": str([[[int(token) for token in one.tokens] for one in each] for each in found]),
+        "finished": str([bool(one.finished) for one in every]),
+        "scores": torch.tensor([float(one.score) for one in every]),
+        "log-probabilities": torch.tensor([float(one.log_probability) for one in every]),
+    }
 
 
 def _language(seed: int, *, beam: int, alpha: float, max_length: int) -> Probe:
-    settings: dict[str, Any] = {"beam": beam, "alpha": alpha, "max_length": max_length}
+    settings = listed(beam=beam, alpha=alpha, max_length=max_length)
     return probe(
-        f"{listed(**settings)}, vocabulary 7, bos 1, eos 2; random logits {seed}",
-        lambda solution: _searched(solution, _random(seed), **settings),
+        f"{settings}, vocabulary 7, bos 1, eos 2; random logits {seed}",
+        lambda solution: _searched(solution, _random(seed), [max_length], beam=beam, alpha=alpha),
     )
 
 
 def not_greedy(results: Results) -> str | None:
     """The target of a beam of 1, if greedy search finds another."""
     language = _random(9)
-    lengths = torch.tensor([9])
-    [target] = greedy(language.step, language.state(), max_lengths=lengths, vocabulary=IDS)
-    found = str(results[BEAM_OF_ONE.__name__]["target"])
-    return None if found == str(target) else f"It finds {found}, greedy search {target}."
+    [[best]] = greedy(language.step, language.state(), OutputRules(torch.tensor([9]), IDS))
+    found, expected = str(results[BEAM_OF_ONE.__name__]["targets"]), str([[[*best.tokens]]])
+    return None if found == expected else f"It finds {found}, greedy search {expected}."
 
 
 def positive(results: Results) -> str | None:
     for values in results.values():
-        if "score" in values and not values["score"] <= 0:
-            return f"The score is {values['score']:.3g}."
+        if "scores" in values and (values["scores"] > 0).any():
+            return f"The score is {values['scores'].max():.3g}."
     return None
 
 
@@ -122,11 +145,11 @@ CHECK = Check(
         "penalty": (lengths,),
         "best_continuations": (first_step, three_hypotheses, few_tokens),
         "beam_search": (
-            *(two_ways, BEAM_OF_ONE, cut),
-            _language(44, beam=3, alpha=2.0, max_length=9),
-            _language(40, beam=3, alpha=2.0, max_length=9),
-            _language(53, beam=2, alpha=2.0, max_length=8),
-            _language(68, beam=3, alpha=2.0, max_length=9),
+            *(two_ways, BEAM_OF_ONE, cut, two_sentences, three_targets),
+            _language(30, beam=2, alpha=2.0, max_length=8),
+            _language(77, beam=3, alpha=2.0, max_length=9),
+            _language(10, beam=2, alpha=2.0, max_length=8),
+            _language(263, beam=3, alpha=2.0, max_length=9),
             _language(30, beam=3, alpha=0.6, max_length=8),
         ),
     },

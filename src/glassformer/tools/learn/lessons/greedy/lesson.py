@@ -27,29 +27,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.protocols import Hypothesis
 
 
 def greedy(
-    step: Callable[[Tensor, Any], tuple[Tensor, Any]],
-    state: Any,
-    *,
-    max_lengths: Tensor,
-    vocabulary: Vocabulary,
-) -> list[list[int]]:
-    """The target of each row of the state: at every step the most probable token.
+    step: Callable[[Tensor, Any], tuple[Tensor, Any]], state: Any, rules: OutputRules
+) -> list[list[Hypothesis]]:
+    """The target of each row of the state: at every step the most probable token that may follow.
 
-    max_lengths (rows,): integers -> a list of tokens for each row
-    bos is vocabulary.bos_id, the start symbol; eos is vocabulary.eos_id, the end symbol.
+    The rules know which tokens may follow; a target has no start symbol, and is never empty.
+    rules.start(rows) -> (rows,): the start symbol in every row, for the first step
+    rules.best(logits, tokens, rules.sentences(), count=1) -> log-probability and id of the most
+        probable token that may follow, (rows, 1) each; tokens (rows, length): of each row so far
+    rules.max_lengths (rows,): integers; rules.vocabulary.eos_id: the end symbol, eos
+    -> for each row a list of one Hypothesis(tokens, score, log_probability, finished)
 
-    The first step reads bos in every row. A row ends with eos, or with max_lengths[row] tokens.
-    Its target holds neither bos nor eos. A row that has ended stays in the batch, and what it
-    would write then is not used; state.select(rows) would remove it, but need not.
+    A row ends with eos, or with max_lengths[row] tokens. Its target holds no eos, but its
+    log-probability is the sum of all its steps, with that of eos; the score is the same number.
+    A row is finished if it ends with eos. It stays in the batch, and what it would write then is
+    not used; state.select(rows) would remove it, but need not.
 
     One row, bos 1, eos 2: after 1 the most probable token is 5, after 5 it is 6, after 6 it is 2.
-    The target is [[5, 6]]; with max_lengths [1] it is [[5]].
+    The target is (5, 6), finished; with max_lengths [1] it is (5,), not finished.
     """
-    # Ten lines: a list for each row; the first tokens; then step, choose, and append in a loop.
+    # Fifteen lines: a list for each row; the first tokens; then step, choose, and append in a loop.
     raise NotImplementedError
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.model.cache import BlockState
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
@@ -85,15 +86,19 @@ def _searched(
     rows: list[int] | None = None,
     ids: Vocabulary = IDS,
 ) -> dict[str, Any]:
-    limits = given(max_lengths)
-    targets = solution.greedy(
-        language.step, language.state(rows), max_lengths=limits, vocabulary=ids
-    )
-    targets = [[int(token) for token in target] for target in targets]
+    rules = OutputRules(given(max_lengths), ids)
+    found = [one for [one] in solution.greedy(language.step, language.state(rows), rules)]
+    targets = [[int(token) for token in one.tokens] for one in found]
     pairs = zip(targets, max_lengths, strict=True)
     needed = max(len(target) + (len(target) < limit) for target, limit in pairs)
     in_vain = max(0, language.rows_read - needed * len(max_lengths))
-    return {"targets": str(targets), "tokens read in vain": in_vain}
+    return {
+        "targets": str(targets),
+        "finished": str([bool(one.finished) for one in found]),
+        "log-probabilities": torch.tensor([float(one.log_probability) for one in found]),
+        "scores": torch.tensor([float(one.score) for one in found]),
+        "tokens read in vain": in_vain,
+    }
 
 
 def second_token(solution: Solution) -> dict[str, Any]:
