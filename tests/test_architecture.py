@@ -57,6 +57,8 @@ CHOOSERS = {
     "model.fast.dropout": {"parts"},
     "model.fast.stock": {"tools.interchange.stock"},
     "training.fast.loss": {"parts"},
+    "training.fast.mixed_precision": {"parts"},
+    "training.fast.muon": {"parts"},
 }
 
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.

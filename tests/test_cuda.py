@@ -17,7 +17,8 @@ from glassformer.decoding.sampling import Sampling
 from glassformer.parts import FAST, PLAIN, in_bfloat16
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.training.optimiser import Learner, new_optimiser
+from glassformer.training.optimiser import Learner
+from glassformer.training.setup.learner import new_optimiser
 from glassformer.translator import Translator
 from tests.system.test_torchrun import OPTIONS, TORCHRUN
 
@@ -64,8 +65,11 @@ def test_bfloat16_follows_float32(options):
     for precision in ("float32", "bf16"):
         model = built(FAST, GPU, torch.float32, **options).train()
         losses = partial(FAST.losses, smoothing=0.1)
-        optimiser = new_optimiser(model, "muon")
-        learner = Learner(model, optimiser, losses=losses, precision=precision)
+        rounded = precision == "bf16"
+        products = torch.bfloat16 if rounded else torch.float32
+        optimiser = new_optimiser(model, "muon", products=products)
+        copy = FAST.mixed_precision if rounded else None
+        learner = Learner(model, optimiser, losses=losses, mixed_precision=copy)
         results.append([learner.update([batch()], rate=1e-3).read()[0] for _ in range(100)])
     assert results[0][-1] < 0.6 * results[0][0]
     assert results[1][-1] == pytest.approx(results[0][-1], rel=0.1)

@@ -48,12 +48,10 @@ def test_a_step_is_a_column_of_a_whole_pass(name):
         torch.testing.assert_close(step, logits[:, place], atol=2e-5, rtol=0)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
-    parts = SPACE[name]
-    config = TrainConfig(
+def options(pairs, run):
+    return TrainConfig(
         pairs=pairs,
-        run=tmp_path / "run",
+        run=run,
         preset="tiny",
         d_model=16,
         num_heads=2,
@@ -66,7 +64,12 @@ def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
         batch_tokens=400,
         beam=2,
     )
-    run = train(config, parts=parts)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
+    parts = SPACE[name]
+    run = train(options(pairs, tmp_path / "run"), parts=parts)
 
     translator = Translator.load(run.directory, parts=parts)
     with capture(translator.model) as seen:
@@ -78,6 +81,12 @@ def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
     assert score < 0
     with pytest.raises(InputError, match=r"trained with '\w+ \w+"):
         Translator.load(run.directory)
+
+
+def test_a_translator_does_not_ask_for_its_optimiser(pairs, tmp_path):
+    run = train(options(pairs, tmp_path / "run"), parts=SPACE["lion"])
+
+    assert Translator.load(run.directory).translate(["one 5 6 5"])[0].text
 
 
 def test_the_page_has_each_experiment_in_ten_lines():

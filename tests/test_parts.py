@@ -138,6 +138,23 @@ def losses(plain, fast):
             CLOSE(second, first)
 
 
+def mixed_precision(_, fast):
+    """Near: tests/training/fast/test_mixed_precision.py has the rest."""
+    model = built(FAST).float().train()
+    batch = Batch(SOURCE, TARGET, torch.tensor([[7, 11, 3], [5, 3, 0]]), 13, 5)
+    gradients = []
+    for computed_with in (model, fast(model)[0]):
+        FAST.losses(computed_with, batch, smoothing=0.1)[0].backward()
+        gradients.append(torch.cat([weight.grad.flatten() for weight in model.parameters()]))
+        model.zero_grad()
+    assert 0 < (gradients[1] - gradients[0]).norm() < 0.05 * gradients[0].norm()
+
+
+def keep_memory(plain, fast):
+    """The same numbers; tests/training/test_malloc.py counts the pages."""
+    assert (plain, fast) == (False, True)
+
+
 CASES = {
     "attention": attention,
     "dropout": dropout,
@@ -147,6 +164,8 @@ CASES = {
     "greedy": greedy,
     "beam_search": beam_search,
     "losses": losses,
+    "mixed_precision": mixed_precision,
+    "keep_memory": keep_memory,
 }
 
 

@@ -12,7 +12,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.support.devices import device_of
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_optimiser
+from glassformer.training.optimiser import Learner, adam_of
 
 __all__ = ["build"]
 
@@ -32,8 +32,8 @@ def main() -> None:
     model = build().train()
     learner = Learner(
         model,
-        new_optimiser(model, "adam"),
-        precision=job["precision"],
+        adam_of(list(model.parameters())),
+        mixed_precision=FAST.mixed_precision if job["precision"] == "bf16" else None,
         losses=partial(FAST.losses, smoothing=job["smoothing"]),
         clip=job["clip"],
     )

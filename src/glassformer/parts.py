@@ -31,8 +31,10 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
 from glassformer.support.tensors import unfilled
 from glassformer.training.fast.loss import projected_losses
+from glassformer.training.fast.mixed_precision import working_copy
+from glassformer.training.fast.muon import Muon
 from glassformer.training.loss import Losses, batch_losses
-from glassformer.training.optimiser import NewAdam, adam_of
+from glassformer.training.optimiser import MixedPrecision, NewOptimiser, adam_of
 from glassformer.training.schedule import NoamSchedule, noam_schedule
 
 __all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "rebuilt"]
@@ -49,7 +51,9 @@ class Parts(ModelParts):
 
     A model is built from the fields of :class:`ModelParts` and ``model``: a class, or a function
     from a configuration and these parts to a Transformer. The others decode and train it.
-    ``parallel`` decodes several batches at once, one on each core of a CPU.
+    ``parallel`` decodes several batches at once, one on each core of a CPU. ``muon`` takes the
+    blocks' matrices if the options say so, and ``optimiser`` all other weights. Without a
+    ``mixed_precision``, training computes in float32. ``keep_memory`` keeps what an update frees.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
@@ -66,8 +70,11 @@ class Parts(ModelParts):
     beam_search: Search = beam_search
     shift: Shift = shift
     losses: Losses = batch_losses
-    adam: NewAdam = adam_of
+    optimiser: NewOptimiser = adam_of
+    muon: Callable[..., torch.optim.Optimizer] = Muon
     schedule: NoamSchedule = noam_schedule
+    mixed_precision: MixedPrecision | None = None
+    keep_memory: bool = False
 
     def build(self, config: ModelConfig) -> Transformer:
         """A new model of these forms."""
@@ -101,6 +108,8 @@ FAST = replace(
     greedy=greedy_of_batch,
     beam_search=beam_search_of_batch,
     losses=projected_losses,
+    mixed_precision=working_copy,
+    keep_memory=True,
 )
 
 

@@ -17,22 +17,27 @@ from glassformer.training.checkpoint import (
     checkpoints,
     load_checkpoint,
     load_newest,
+    load_optimiser,
     remove_all_but,
     save_checkpoint,
     whole,
 )
-from glassformer.training.optimiser import new_optimiser
+from glassformer.training.optimiser import adam_of
 
 
 def trained(steps=2, seed=0):
     """A small model with its optimiser after some steps."""
     torch.manual_seed(seed)
     model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Linear(7, 3))
-    optimiser = new_optimiser(model, "adam")
+    optimiser = adam_of(list(model.parameters()))
     optimiser.param_groups[0]["lr"] = 0.01
     for _ in range(steps):
         step(model, optimiser)
     return model, optimiser
+
+
+def untrained():
+    return trained(steps=0)[0]
 
 
 def step(model, optimiser):
@@ -59,7 +64,8 @@ def test_round_trip_goes_on_to_the_bit(tmp_path):
     path = save_checkpoint(tmp_path, model, optimiser, STATE)
     other, other_optimiser = trained(steps=0, seed=9)
 
-    state = load_checkpoint(path, other, other_optimiser)
+    state = load_checkpoint(path, other)
+    load_optimiser(path, other, other_optimiser)
 
     assert state == STATE
     other_optimiser.param_groups[0]["lr"] = 0.01  # the trainer sets it before each update
@@ -75,7 +81,8 @@ def test_a_loaded_optimiser_does_not_write_into_the_checkpoint(tmp_path):
     before = (path / "optimiser.safetensors").read_bytes()
     model, optimiser = trained(steps=0)
 
-    load_checkpoint(path, model, optimiser)
+    load_checkpoint(path, model)
+    load_optimiser(path, model, optimiser)
     step(model, optimiser)
 
     assert (path / "optimiser.safetensors").read_bytes() == before
@@ -86,12 +93,13 @@ def test_nothing_is_pickled(tmp_path):
 
     assert {file.name for file in path.iterdir()} == {
         "model.safetensors",
+        "optimiser.json",
         "optimiser.safetensors",
         "sha256.json",
         "state.json",
     }
     load_file(path / "optimiser.safetensors")
-    for name in ("state.json", "sha256.json"):
+    for name in ("optimiser.json", "state.json", "sha256.json"):
         json.loads((path / name).read_text())
 
 
@@ -190,7 +198,7 @@ def test_a_damaged_file_is_found_by_its_hash(tmp_path, name):
     damage(path / name)
 
     with pytest.raises(InputError, match=f"{name}: checksum mismatch: .*: the checkpoint is of no"):
-        load_checkpoint(path, *trained(steps=0))
+        load_checkpoint(path, untrained())
 
 
 def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(tmp_path):
@@ -200,7 +208,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(tmp_path):
     (tmp_path / "00000030" / "sha256.json").write_text("[]")
     notes = []
 
-    state = load_newest(tmp_path, *trained(steps=0), notes.append)
+    state = load_newest(tmp_path, untrained(), notes.append)
 
     assert state.update == 10
     assert [path.name for path in checkpoints(tmp_path)] == ["00000010"]
@@ -216,10 +224,10 @@ def test_if_all_are_damaged_nothing_is_set_aside(tmp_path):
     with pytest.raises(
         InputError, match=r"state.json: checksum mismatch.*; there is no other: give anoth"
     ):
-        load_newest(tmp_path, *trained(steps=0), print)
+        load_newest(tmp_path, untrained(), print)
 
     assert checkpoints(tmp_path) == [path]
-    assert load_newest(tmp_path / "nowhere", *trained(steps=0), print) is None
+    assert load_newest(tmp_path / "nowhere", untrained(), print) is None
 
 
 def test_the_mean_goes_without_a_damaged_checkpoint(tmp_path):
@@ -242,7 +250,7 @@ def test_a_missing_file_is_named(tmp_path, name):
     (path / name).unlink()
 
     with pytest.raises(InputError, match=f"{path / name}: cannot be read: No such file"):
-        load_checkpoint(path, *trained(steps=0))
+        load_checkpoint(path, untrained())
 
 
 def test_a_checkpoint_without_hashes_is_not_read(tmp_path):
@@ -250,7 +258,7 @@ def test_a_checkpoint_without_hashes_is_not_read(tmp_path):
     (path / "sha256.json").unlink()
 
     with pytest.raises(InputError, match=f"{path}/sha256.json: cannot be read: No such file"):
-        load_checkpoint(path, *trained(steps=0))
+        load_checkpoint(path, untrained())
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
@@ -258,7 +266,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
     other = torch.nn.Sequential(torch.nn.Linear(5, 9), torch.nn.Linear(9, 3))
 
     with pytest.raises(InputError, match=r"0.bias has the shape \(7,\), expected \(9,\)"):
-        load_checkpoint(path, other, new_optimiser(other, "adam"))
+        load_checkpoint(path, other)
 
 
 def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch):

@@ -11,14 +11,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST
+from glassformer.parts import FAST, PLAIN
 from glassformer.training.fast.loss import projected_losses
-from glassformer.training.optimiser import Learner, NotFiniteError, new_optimiser
+from glassformer.training.fast.mixed_precision import working_copy
+from glassformer.training.optimiser import Learner, NotFiniteError, adam_of
 
 VOCAB = 11
 
 
-def toy_model(parts=None, **changes):
+def toy_model(parts=PLAIN, **changes):
     torch.manual_seed(3)
     settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.0}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -59,7 +60,7 @@ MICRO_BATCHES = [batch_of([2], seed=1), batch_of([7, 9, 8, 5], seed=2), batch_of
 def updated(batches, *, rate=0.01, **options):
     """The model after one update, and loss, plain loss and gradient norm before it."""
     model = toy_model()
-    learner = Learner(model, new_optimiser(model, "adam"), **options)
+    learner = Learner(model, adam_of(list(model.parameters())), **options)
     return model, learner.update(batches, rate=rate).read()
 
 
@@ -85,7 +86,7 @@ def test_micro_batches_are_one_big_batch(clip):
 
 def test_the_tokens_are_counted():
     model = toy_model()
-    done = Learner(model, new_optimiser(model, "adam")).update(MICRO_BATCHES, rate=0.1)
+    done = Learner(model, adam_of(list(model.parameters()))).update(MICRO_BATCHES, rate=0.1)
 
     assert done.tokens == 2 * sum([3, 8, 10, 9, 6, 5, 2])
 
@@ -142,7 +143,7 @@ def test_the_first_step_of_adam_by_hand():
 
 
 def test_adam_has_the_papers_constants():
-    [group] = new_optimiser(toy_model(), "adam").param_groups
+    [group] = adam_of(list(toy_model().parameters())).param_groups
 
     assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
 
@@ -152,7 +153,7 @@ def test_a_loss_that_is_not_finite_leaves_the_weights():
     with torch.no_grad():
         model.source_embedding.weight[5, 0] = float("nan")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    learner = Learner(model, new_optimiser(model, "adam"), clip=1.0)
+    learner = Learner(model, adam_of(list(model.parameters())), clip=1.0)
 
     done = learner.update(MICRO_BATCHES, rate=0.1)
 
@@ -169,7 +170,7 @@ def test_an_infinite_gradient_is_not_finite_either():
     model.source_embedding.weight.register_hook(lambda gradient: gradient * math.inf)
 
     with pytest.raises(NotFiniteError, match="gradient norm"):
-        Learner(model, new_optimiser(model, "adam")).update(MICRO_BATCHES[:1], rate=0.1).read()
+        Learner(model, adam_of(list(model.parameters()))).update(MICRO_BATCHES[:1], rate=0.1).read()
     assert torch.equal(model.source_embedding.weight, before)
 
 
@@ -184,13 +185,13 @@ class Waits(TorchDispatchMode):
         return function(*arguments, **(named or {}))
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_nothing_waits_for_a_device(monkeypatch, precision):
+@pytest.mark.parametrize("copy", [None, working_copy], ids=["float32", "bf16"])
+def test_nothing_waits_for_a_device(monkeypatch, copy):
     monkeypatch.setattr("glassformer.model.embeddings.check_ids", lambda *_, **__: None)
     model = toy_model(FAST, dropout=0.1)
     losses = partial(projected_losses, smoothing=0.1)
     learner = Learner(
-        model, new_optimiser(model, "adam"), losses=losses, clip=0.1, precision=precision
+        model, adam_of(list(model.parameters())), losses=losses, clip=0.1, mixed_precision=copy
     )
 
     with Waits() as waits:

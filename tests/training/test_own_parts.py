@@ -21,7 +21,7 @@ from glassformer.training.checkpoint import checkpoints
 from glassformer.training.loop import Stopped
 from glassformer.training.parallel import worker
 from glassformer.training.parallel.ranks import Ranks
-from glassformer.training.setup import start as setup
+from glassformer.training.setup import machine
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 from glassformer.translator import Translator
@@ -103,7 +103,7 @@ def stopped(config, recorder, monkeypatch):
 
 
 def test_the_delivered_translator_has_the_part(config, recorder, parts, monkeypatch):
-    monkeypatch.setattr(setup, "precision_for", lambda _: pytest.fail("measured"))
+    monkeypatch.setattr(machine, "precision_for", lambda _: pytest.fail("measured"))
     run = train(config(precision="auto"), recorder, parts=parts).directory
 
     newest = checkpoints(run / "checkpoints")[-1]
@@ -204,6 +204,23 @@ def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder
 def test_bfloat16_needs_losses_that_have_it(config, recorder):
     with pytest.raises(UsageError, match=r"^precision bf16: the plain losses .*: leave it out"):
         train(config(precision="bf16"), recorder, parts=SHARPER)
+
+
+def test_auto_says_that_an_own_part_is_in_float32(config, recorder):
+    parts = replace(FAST, attention=sharper, decoder=PLAIN.decoder)
+    for precision, said in (("auto", "float32"), ("bf16", "bf16")):
+        options = config(precision=precision, run=config().run / precision, updates=1)
+        new_trainer(prepare(options, parts), recorder).metrics.close()
+        assert f" {said} on cpu" in recorder.notes[-1]
+    (note,) = recorder.noted("precision")
+    assert note.startswith("precision float32: attention sharper may not bear bfloat16 (")
+
+
+def test_plain_parts_do_not_continue_a_run_in_bfloat16(config, recorder, monkeypatch):
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
+    train(config(precision="auto", updates=1), recorder, parts=FAST)
+    with pytest.raises(UsageError, match=r"^precision bf16: .* or give FAST's$"):
+        train(config(precision="auto", updates=2), recorder, parts=PLAIN)
 
 
 def test_an_attention_that_is_a_module_is_refused(config, recorder):

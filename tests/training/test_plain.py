@@ -37,8 +37,8 @@ TWINS = {
     "decoder": ("glassformer.model.fast.decoder", "PreparedTransformer.__init__"),
     "best_tokens": ("glassformer.decoding.fast.top_k", "_top"),
     "losses": ("glassformer.training.fast.loss", "projected_cross_entropy"),
-    "precision": ("glassformer.training.setup.start", "precision_for"),
-    "malloc": ("glassformer.training.train", "keep_freed_memory"),
+    "mixed_precision": ("glassformer.training.setup.machine", "precision_for"),
+    "keep_memory": ("glassformer.training.train", "keep_freed_memory"),
 }
 READABLE = {
     "attention": ("glassformer.model.attention", "masked_softmax"),
@@ -85,7 +85,7 @@ def test_a_plain_run_enters_no_fast_twin(config, recorder, monkeypatch, plain, b
 def test_each_field_that_the_fast_parts_exchange_is_watched():
     names = [field.name for field in fields(Parts)]
     exchanged = {name for name in names if getattr(FAST, name) != getattr(PLAIN, name)}
-    assert exchanged - {"parallel"} == set(TWINS) - {"precision", "malloc"}
+    assert exchanged - {"parallel"} == set(TWINS)
 
 
 def test_plain_is_in_float32(config):

@@ -15,6 +15,7 @@ from glassformer.support.errors import InputError, UsageError
 from glassformer.support.hashes import write_manifest
 from glassformer.training import train as module
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.setup import machine
 from glassformer.training.setup import start as setup
 
 
@@ -172,10 +173,10 @@ def test_other_data_than_the_checkpoints_are_refused_though_the_record_is_gone(
 
 
 def test_the_precision_is_measured_once(config, recorder, monkeypatch):
-    monkeypatch.setattr(setup, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
     options = {"precision": "auto", "updates": 1}
     train(config(**options), recorder)
-    monkeypatch.setattr(setup, "precision_for", lambda _: "float32")
+    monkeypatch.setattr(machine, "precision_for", lambda _: "float32")
 
     train(config(**options), recorder)
 

@@ -192,12 +192,13 @@ def read_yaml(path: Path) -> dict[str, object]:
 
 
 def read_tensors(
-    path: Path, shapes: Mapping[str, Sequence[int] | None] | None = None
+    path: Path, shapes: Mapping[str, Sequence[int] | None] | None = None, *, exact: bool = False
 ) -> Iterator[tuple[str, "Tensor"]]:
     """Name and numbers of each tensor in a safetensors file, read when it is asked for.
 
     The names and shapes in its header are compared with ``shapes`` before any number is read: a
     foreign file costs no memory. No shape: the tensor is passed over; no ``shapes``: all are read.
+    ``exact`` is for a file that the program has written: each tensor keeps its type and its values.
 
     Raises InputError for another name or shape, or for numbers that are not floating-point ones, or
     not finite.
@@ -211,6 +212,9 @@ def read_tensors(
             names = file.keys() if shapes is None else _expected(path, file, shapes)
             for name in names:
                 tensor = file.get_tensor(name)
+                if exact:
+                    yield name, tensor.clone()
+                    continue
                 if not tensor.is_floating_point():
                     raise InputError(
                         f"{path}: {name} is of {tensor.dtype}, expected floating-point numbers"

@@ -1,15 +1,16 @@
 """Checkpoints: on disk, whole or not at all, all that a run needs to continue exactly.
 
-One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors``, ``state.json``, and
-``sha256.json`` with their hashes. It is written under another name and renamed when it is complete.
-So a kill at any moment leaves the earlier checkpoints whole. A damaged one is set aside, and the
-run goes on from the one before.
+One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors``, ``optimiser.json``,
+``state.json``, and ``sha256.json`` with their hashes. It is written under another name and renamed
+when it is complete. So a kill at any moment leaves the earlier checkpoints whole. A damaged one is
+set aside, and the run goes on from the one before.
 """
 
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +19,30 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, UsageError
 from glassformer.support.files import flush, flush_directory
 from glassformer.support.hashes import check_hashes, read_manifest, write_manifest
 from glassformer.support.strangers import read_json, read_tensors
 from glassformer.support.tensors import load_weights, shapes_of, weights
-from glassformer.training.muon import Muon
 
 __all__ = [
     "RunState",
     "average",
+    "check_optimiser",
+    "checkpoint_of",
     "checkpoints",
     "last_good",
     "load_average",
     "load_checkpoint",
     "load_newest",
-    "moments",
+    "load_optimiser",
     "remove_all_but",
     "save_checkpoint",
     "whole",
 ]
+
+
+_SIMPLE = (bool, int, float, str, type(None))
 
 
 @dataclass
@@ -58,6 +63,11 @@ class RunState:
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 
 
+def checkpoint_of(directory: Path, update: int) -> Path:
+    """The checkpoint of an update, whether it is there or not."""
+    return directory / f"{update:08d}"
+
+
 def save_checkpoint(
     directory: Path, model: nn.Module, optimiser: torch.optim.Optimizer, state: RunState
 ) -> Path:
@@ -65,16 +75,18 @@ def save_checkpoint(
 
     :class:`InputError` if they cannot be written, as on a full disk.
     """
-    final = directory / f"{state.update:08d}"
+    final = checkpoint_of(directory, state.update)
     if final.exists():  # the same update has the same content
         return final
+    tensors, others = _stored(model, optimiser)
     partial = directory / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
         directory.mkdir(exist_ok=True)  # in the run's directory, which must still be there
         partial.mkdir()
         save_file(weights(model), partial / "model.safetensors")
-        save_file(_moments(model, optimiser), partial / "optimiser.safetensors")
+        save_file(tensors, partial / "optimiser.safetensors")
+        (partial / "optimiser.json").write_text(json.dumps(others) + "\n")
         (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
         write_manifest(partial)
         flush_directory(partial)
@@ -95,13 +107,8 @@ def last_good(directory: Path) -> str:
     return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 
 
-def load_newest(
-    directory: Path,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    note: Callable[[str], None],
-) -> RunState | None:
-    """Restore the newest whole checkpoint; None if there is no checkpoint.
+def load_newest(directory: Path, model: nn.Module, note: Callable[[str], None]) -> RunState | None:
+    """Restore the model of the newest whole checkpoint; None if there is no checkpoint.
 
     Newer ones that are damaged get another name, and ``note`` a line about each. If all are
     damaged, InputError names the newest one's fault.
@@ -109,7 +116,7 @@ def load_newest(
     faults: list[tuple[Path, InputError]] = []
     for path in reversed(checkpoints(directory)):
         try:
-            state = load_checkpoint(path, model, optimiser)
+            state = load_checkpoint(path, model)
         except InputError as error:
             faults.append((path, error))
             continue
@@ -126,23 +133,35 @@ def load_newest(
     return None
 
 
-def load_checkpoint(
-    checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer
-) -> RunState:
-    """Restore model and optimiser; return the place in the run.
+def load_checkpoint(checkpoint: Path, model: nn.Module) -> RunState:
+    """Restore the model; return the place in the run.
 
     Raises InputError for a file that is missing or damaged, and for weights of another model.
     """
     _check_hashes(checkpoint)
     path = checkpoint / "model.safetensors"
     load_weights(model, dict(read_tensors(path, shapes_of(model))), checkpoint)
-    stored = dict(read_tensors(checkpoint / "optimiser.safetensors"))
-    for name, parameter in model.named_parameters():
-        optimiser.state[parameter] = {
-            key: stored[f"{name}/{key}"].to(parameter.device)
-            for key in moments(optimiser, parameter)
-        }
     return read_json(checkpoint / "state.json", RunState)
+
+
+def load_optimiser(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    """Restore the optimiser of the model's weights from a whole checkpoint.
+
+    Raises InputError for the checkpoint of another optimiser.
+    """
+    file = checkpoint / "optimiser.json"  # checkpoints of the preview at 4256875 have none
+    others = read_json(file, dict[str, Any]) if file.exists() else {}
+    on_host = others.pop("on host", [])
+    groups = _groups(optimiser)
+    places = dict(model.named_parameters()) | dict.fromkeys(groups, next(model.parameters()))
+    tensors = read_tensors(checkpoint / "optimiser.safetensors", exact=True)
+    for path, value in chain(tensors, others.items()):
+        name, _, key = path.rpartition("/")
+        if name not in places:
+            raise InputError(f"{checkpoint}: {path} is of another optimiser: give that one")
+        record = groups[name] if name in groups else optimiser.state[places[name]]
+        moves = isinstance(value, Tensor) and key not in on_host
+        record[key] = value.to(places[name].device) if moves else value
 
 
 def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
@@ -158,7 +177,7 @@ def whole(directory: Path, updates: Sequence[int], note: Callable[[str], None]) 
     """
     kept = []
     for update in updates:
-        path = directory / f"{update:08d}"
+        path = checkpoint_of(directory, update)
         try:
             if not path.is_dir():
                 raise InputError(f"{path}: no such checkpoint")
@@ -192,7 +211,7 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
 
 def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> None:
     """Give the model the mean weights of the checkpoints of ``updates``, for evaluation."""
-    paths = [directory / f"{update:08d}" for update in updates]
+    paths = [checkpoint_of(directory, update) for update in updates]
     load_weights(model.eval(), average(paths, shapes_of(model)), directory)
 
 
@@ -210,17 +229,49 @@ def average(
     return {name: (total / len(paths)).float() for name, total in sums.items()}
 
 
-def moments(optimiser: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple[str, ...]:
-    """The names of the tensors that an optimiser keeps for a parameter."""
-    if isinstance(optimiser, Muon) and any(parameter is matrix for matrix in optimiser.matrices):
-        return ("momentum",)
-    return ("step", "exp_avg", "exp_avg_sq")
+def check_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    """Raise UsageError unless a checkpoint can hold the optimiser's state."""
+    _stored(model, optimiser)
 
 
-def _moments(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's tensors by the names of their parameters."""
-    return {
-        f"{name}/{key}": optimiser.state[parameter][key].contiguous()
-        for name, parameter in model.named_parameters()
-        for key in moments(optimiser, parameter)
-    }
+def _stored(
+    model: nn.Module, optimiser: torch.optim.Optimizer
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """An optimiser's tensors and its other values, each by its weight or group and its key.
+
+    On a GPU, "on host" names the keys of the tensors that lie in the host's memory all the same.
+    """
+    device, groups = next(model.parameters()).device, _groups(optimiser)
+    states = {name: optimiser.state.get(weight, {}) for name, weight in model.named_parameters()}
+    tensors: dict[str, Tensor] = {}
+    others: dict[str, Any] = {}
+    for name, record in (states | groups).items():
+        for key, value in record.items():
+            if isinstance(value, Tensor):
+                tensors[f"{name}/{key}"] = value.contiguous()
+            elif isinstance(value, _SIMPLE):
+                others[f"{name}/{key}"] = value
+            elif name in states:
+                raise UsageError(
+                    f"optimiser: the {key} of {name} is a {type(value).__name__}, and a checkpoint"
+                    " holds tensors, numbers and text: keep these"
+                )
+    _check_shares(tensors)
+    on_host = {path.rpartition("/")[2] for path in tensors if tensors[path].device != device}
+    return tensors, others | {"on host": sorted(on_host)}
+
+
+def _check_shares(tensors: dict[str, Tensor]) -> None:
+    """Raise UsageError for tensors in one memory, which a checkpoint would part."""
+    owners: dict[int, str] = {}
+    for path, tensor in tensors.items():
+        owner = owners.setdefault(tensor.untyped_storage().data_ptr(), path)
+        if owner != path and tensor.numel():
+            raise UsageError(
+                f"optimiser: {owner} and {path} share memory, which a checkpoint would part: clone"
+                " one of them"
+            )
+
+
+def _groups(optimiser: torch.optim.Optimizer) -> dict[str, dict[str, Any]]:
+    return {f"group {place}": group for place, group in enumerate(optimiser.param_groups)}

@@ -7,7 +7,6 @@ ends with the same bits on the same machine.
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
+    check_optimiser,
     last_good,
     load_average,
     remove_all_but,
@@ -30,8 +30,8 @@ from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
-from glassformer.training.parallel.worker import replicate
 from glassformer.training.reporting import Metrics, Reporter, beside
+from glassformer.training.setup.learner import new_learner
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
 from glassformer.training.time_budget import Pace
@@ -54,10 +54,9 @@ class Stopped(Exception):  # noqa: N818  no error: the run is saved and can cont
 
 @dataclass
 class Trainer:
-    """A model with its optimiser, data and place in the run. :meth:`fit` is the loop."""
+    """A model with its data and its place in the run. :meth:`fit` is the loop."""
 
     model: Transformer
-    optimiser: torch.optim.Optimizer
     prepared: Prepared
     state: RunState
     reporter: Reporter
@@ -81,13 +80,12 @@ class Trainer:
                 f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: the"
                 " same training as on one, sooner; for larger batches give --batch-tokens"
             )
-        losses = partial(self.prepared.parts.losses, smoothing=self.config.label_smoothing)
-        learner = Learner(
-            self.model.train(),
-            self.optimiser,
-            losses=losses,
-            precision=self.state.precision,
-            clip=self.config.clip,
+        learner = new_learner(
+            self.model,
+            self.prepared.parts,
+            options=self.config,
+            state=self.state,
+            checkpoints=self.checkpoints,
             ranks=ranks,
         )
         try:
@@ -104,23 +102,24 @@ class Trainer:
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
         config, packed, shift = self.config, self.prepared.packed, self.prepared.parts.shift
-        replicate(learner, begun=state.update > 0)
         stream = BatchStream(state, config, packed, ranks.share(), shift, seed=config.seed)
         saved = time.monotonic()
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
+            if state.update == 1:  # not hours later, at the first checkpoint
+                check_optimiser(self.model, learner.optimiser)
             last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
-                self._report()
+                self._report(learning_rate=settings[0])
             validated = last or self.pace.validation_due(state.update)
             if validated:
                 self._validate()
             if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
-                self._save()
+                self._save(learner)
                 saved = time.monotonic()
-        if self._stop.number:
-            self._save()
+        if self._stop.number and state.update:
+            self._save(learner)
 
     def _seconds_between_checkpoints(self) -> float:
         seconds = 60 * self.config.checkpoint_minutes
@@ -166,8 +165,8 @@ class Trainer:
         self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
         state.update = number
 
-    def _report(self) -> None:
-        record = self._losses.report(learning_rate=self.optimiser.param_groups[0]["lr"])
+    def _report(self, *, learning_rate: float) -> None:
+        record = self._losses.report(learning_rate=learning_rate)
         self.metrics.write(record)
         updates = self.pace.updates
         left = (updates - self.state.update) * self.state.seconds / self.state.update
@@ -229,12 +228,10 @@ class Trainer:
         metric = self.prepared.metric
         return f"{METRIC_NAMES[metric]} {record[metric]:.2f}, loss {record['loss']:.3f}"
 
-    def _save(self) -> None:
-        if not self.optimiser.state:  # stopped before the first update
-            return
+    def _save(self, learner: Learner) -> None:
         self._losses.read()
         begin = time.monotonic()
-        save_checkpoint(self.checkpoints, self.model, self.optimiser, self.state)
+        save_checkpoint(self.checkpoints, self.model, learner.optimiser, self.state)
         means = averaged_updates(self.state.validations, self.config)
         remove_all_but(self.checkpoints, {*means, self.state.update})
         self._saving = time.monotonic() - begin

@@ -1,4 +1,4 @@
-"""Adam with the paper's constants (section 5.3) or Muon, and one update of the weights."""
+"""Adam with the paper's constants (section 5.3), and one update of the weights."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import batch_losses
-from glassformer.training.mixed_precision import working_copy
-from glassformer.training.muon import Muon
 from glassformer.training.parallel.ranks import ALONE, Ranks
-from glassformer.training.setup.options import OptimiserKind
 
-__all__ = ["Learner", "NewAdam", "NotFiniteError", "Update", "adam_of", "new_optimiser"]
+__all__ = ["Learner", "MixedPrecision", "NewOptimiser", "NotFiniteError", "Update", "adam_of"]
 
-NewAdam = Callable[[list[nn.Parameter]], torch.optim.Adam]
+NewOptimiser = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 """From weights to their optimiser, as :func:`adam_of`."""
+
+MixedPrecision = Callable[[Transformer], tuple[Transformer, Callable[[], None]]]
+"""From a model to its copy in fewer bits, for the gradients, and a call that renews the copy."""
 
 
 class NotFiniteError(ArithmeticError):
@@ -52,19 +52,6 @@ def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
     return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
-def new_optimiser(
-    model: Transformer, kind: OptimiserKind, new_adam: NewAdam = adam_of
-) -> torch.optim.Optimizer:
-    """Adam for all weights, or Muon for the matrices of the blocks and Adam for the rest."""
-    if kind == "adam":
-        return new_adam(list(model.parameters()))
-    blocks = [*model.encoder.parameters(), *model.decoder.parameters()]
-    matrices = [weight for weight in blocks if weight.dim() == 2]
-    identities = set(map(id, matrices))
-    others = [weight for weight in model.parameters() if id(weight) not in identities]
-    return Muon(matrices, new_adam(others))
-
-
 _PAPER_LOSSES = partial(batch_losses, smoothing=0.1)
 
 
@@ -77,18 +64,16 @@ class Learner:
         optimiser: torch.optim.Optimizer,
         *,
         losses: Callable[[Transformer, Batch], tuple[Tensor, Tensor]] = _PAPER_LOSSES,
-        precision: str = "float32",
+        mixed_precision: MixedPrecision | None = None,
         clip: float = 0.0,
         ranks: Ranks = ALONE,
     ) -> None:
         self.model, self.optimiser, self.losses = model, optimiser, losses
         self.clip, self.ranks = clip, ranks
         self._computed_with = model
-        self.refresh: Callable[[], None] = lambda: None
-        if precision == "bf16":
-            self._computed_with, self.refresh = working_copy(model)
-        if isinstance(optimiser, Muon):
-            optimiser.products = torch.bfloat16 if precision == "bf16" else torch.float32
+        self._refresh: Callable[[], None] = lambda: None
+        if mixed_precision:
+            self._computed_with, self._refresh = mixed_precision(model)
 
     def update(self, batches: Sequence[Batch], *, rate: float) -> Update:
         """One step of the optimiser on the gradient of all ``batches`` together."""
@@ -120,18 +105,22 @@ class Learner:
         return gradients, totals
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
-        """Change the weights, unless a loss is not finite; never wait for a device."""
+        """Change the weights, unless a loss is not finite."""
         norm = nn.utils.get_total_norm(gradients)
         losses = torch.cat((totals, norm[None]))
+        scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
+        finite = torch.isfinite(losses.sum())
         optimiser: Any = self.optimiser
-        # Fused Adam divides the gradient by grad_scale and skips the step if found_inf is 1: it
-        # reads both on the device.
-        optimiser.grad_scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
-        optimiser.found_inf = (~torch.isfinite(losses.sum())).float()
-        if isinstance(optimiser, Muon):
-            optimiser.ranks = self.ranks
         for group in optimiser.param_groups:
             group["lr"] = rate
-        optimiser.step()
-        self.refresh()
+        # A fused optimiser divides the gradient by grad_scale and skips the step if found_inf is 1.
+        # It reads both on the device. For any other one, the host waits for the device here.
+        if getattr(optimiser, "_step_supports_amp_scaling", False):
+            optimiser.grad_scale, optimiser.found_inf = scale, (~finite).float()
+            optimiser.step()
+        elif finite:
+            if scale is not None:
+                torch._foreach_div_(gradients, scale)
+            optimiser.step()
+        self._refresh()
         return losses

@@ -23,18 +23,17 @@ from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.parallel.worker import settings_of_rank_0
 from glassformer.training.reporting import Metrics, Reporter, TextReporter, beside
 from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
+from glassformer.training.setup.machine import check_precision, chosen_precision, machine_speed
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
-from glassformer.training.setup.start import chosen_precision, machine_speed
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -65,20 +64,19 @@ def train(
 ) -> Run:
     """Train a translator, or continue where an earlier call with the same options was.
 
-    ``parts``: the forms to train and search with; None: those of ``config.plain``. All but ``FAST``
-    compute in float32, unless ``config.precision`` is bf16.
+    ``parts``: the forms to train and search with; None: those of ``config.plain``.
 
     ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``; None: from this call.
     Unusable data, a directory that holds a run with other options, or a loss that is not finite
     raise :class:`~glassformer.support.errors.InputError`.
     """
     began = time.monotonic() if began is None else began
-    if not config.plain:
-        keep_freed_memory()
     threads = torch_threads(machine_threads(config.threads))
     lock, reporter = RunDirectory(config.run).locked(), reporter or TextReporter()
     with lock, threads, shown_progress(), closing(reporter):
         prepared = prepare(config, parts, note=reporter.note)
+        if prepared.parts.keep_memory:
+            keep_freed_memory()
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
             settings = settings_of_rank_0(
@@ -113,7 +111,7 @@ def train(
 def new_trainer(
     prepared: Prepared, reporter: Reporter, clock: Callable[[], float] = time.monotonic
 ) -> Trainer:
-    """Model, optimiser and place in the run: new, or those of the last checkpoint.
+    """Model and place in the run: new, or those of the last checkpoint.
 
     ``clock`` gives the seconds that this process has spent on the run.
     """
@@ -123,8 +121,7 @@ def new_trainer(
     model = prepared.start.model(config, prepared.tokenizers).to(device)
     with torch.inference_mode():  # a decoder that does not know the model says so now
         parts.decoder(model.eval()).encode(torch.zeros(1, 1, dtype=torch.long, device=device))
-    optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
-    state = load_newest(run.checkpoints, model, optimiser, reporter.note)
+    state = load_newest(run.checkpoints, model, reporter.note)
     if state is None:
         state = RunState(data_hash=prepared.data_hash, parts=parts.own)
     else:
@@ -133,7 +130,10 @@ def new_trainer(
             raise changed_text(run, "pairs", config.pairs)
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measured once: another answer on the way would change the weights
-        state.precision = chosen_precision(config, device, parts)
+        state.precision, reason = chosen_precision(config, device, parts)
+        if reason:
+            reporter.note(reason)
+    check_precision(state.precision, parts)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
     if pace.extended:  # the best validation would end it: the rate rises again
         state.validations.clear()
@@ -146,6 +146,9 @@ def new_trainer(
         prepared.target_language,
         prepared.preprocessing,
     )
+    if own := parts.own.get("optimiser"):
+        weights = "all weights" + " but the blocks' matrices" * (config.optimiser == "muon")
+        reporter.note(f"optimiser {own} of {weights}: its learning rate is the schedule's")
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
@@ -153,7 +156,6 @@ def new_trainer(
     )
     return Trainer(
         model=model,
-        optimiser=optimiser,
         prepared=prepared,
         state=state,
         reporter=reporter,

@@ -14,7 +14,7 @@ from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.fast.stock import Stamp, check_stock
 from glassformer.tools.inspection.capture import capture
-from glassformer.training.optimiser import new_optimiser
+from glassformer.training.optimiser import adam_of
 
 SELF = "decoder.blocks.0.self_attention"
 
@@ -164,7 +164,7 @@ def given_other_data(model):
 
 
 def stepped(model):
-    optimiser = new_optimiser(model, "adam")
+    optimiser = adam_of(list(model.parameters()))
     optimiser.param_groups[0]["lr"] = 0.1
     model(torch.tensor([[5, 6]]), torch.tensor([[2, 7]])).square().sum().backward()
     optimiser.step()

@@ -116,7 +116,7 @@ def test_nothing_is_written_beside_errors(files, tmp_path, capsys):
 
 
 def test_minutes_show_the_plan_of_a_training_in_that_time(files, capsys, monkeypatch):
-    monkeypatch.setattr("glassformer.training.setup.start.product_speed", lambda _: 4e11)
+    monkeypatch.setattr("glassformer.training.setup.machine.product_speed", lambda _: 4e11)
     for file in files:
         file.write_text("".join(f"Line {n} of {file.name}.\n" for n in range(3000)), "utf-8")
 

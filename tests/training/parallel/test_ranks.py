@@ -9,7 +9,7 @@ import torch
 
 from glassformer.parts import FAST
 from glassformer.support.errors import InputError
-from glassformer.training import muon
+from glassformer.training.fast import muon
 from glassformer.training.parallel import ranks as parallel
 from glassformer.training.parallel import worker
 from glassformer.training.parallel.ranks import ALONE, from_torchrun, machine_threads
@@ -110,7 +110,7 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.optimiser import Learner, new_optimiser
+from glassformer.training.optimiser import Learner, adam_of
 
 SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_encoder_layers": 1, "dropout": 0.0}
 SIZES |= {"source_vocab_size": 11, "target_vocab_size": 11, "num_decoder_layers": 1}
@@ -129,7 +129,8 @@ def work(ranks, sizes):
         count = int((rows != 0).sum())
         parts = [side[ranks.share()] for side in (rows.flip(1), target, rows)]
         batches.append(Batch(*parts, 2 * count, count))
-    gradients, losses = Learner(model, new_optimiser(model, "adam"), ranks=ranks).gradient(batches)
+    optimiser = adam_of(list(model.parameters()))
+    gradients, losses = Learner(model, optimiser, ranks=ranks).gradient(batches)
     return [gradient.tolist() for gradient in (*gradients, losses)]
 """
 
@@ -153,7 +154,8 @@ MUON = """
 import torch
 from glassformer.config import ModelConfig
 from glassformer.model.transformer import Transformer
-from glassformer.training.optimiser import Learner, new_optimiser
+from glassformer.training.optimiser import Learner
+from glassformer.training.setup.learner import new_optimiser
 
 SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_encoder_layers": 1}
 SIZES |= {"source_vocab_size": 11, "target_vocab_size": 11, "num_decoder_layers": 1}
@@ -162,7 +164,7 @@ def work(ranks, rate):
     '''The matrices after two steps along gradients that are the same on each rank.'''
     torch.manual_seed(3)
     model = Transformer(ModelConfig(**SIZES))
-    optimiser = new_optimiser(model, "muon")
+    optimiser = new_optimiser(model, "muon", ranks=ranks)
     learner = Learner(model, optimiser, ranks=ranks)
     for _ in range(2):
         for weight in model.parameters():

@@ -11,7 +11,7 @@ from glassformer.data.corpus import read_pairs
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.trigrams import profile_of
 from glassformer.support.errors import InputError
-from glassformer.training.setup import kept_pairs
+from glassformer.training.setup import kept_pairs, machine
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup import start as start_module
 from glassformer.training.setup.options import guess_languages
@@ -331,8 +331,8 @@ def test_names_that_say_no_language(names):
 
 def test_the_size_in_minutes_is_chosen_in_the_precision_of_the_training(config, monkeypatch):
     measured = []
-    monkeypatch.setattr(start_module, "product_speed", lambda kind: measured.append(kind) or 1e12)
-    monkeypatch.setattr(start_module, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(machine, "product_speed", lambda kind: measured.append(kind) or 1e12)
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
     length = {"minutes": 5.0, "updates": None, "precision": "auto"}
 
     prepare(config(60, **length))

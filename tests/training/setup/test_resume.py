@@ -11,7 +11,7 @@ import yaml
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.support.errors import InputError
 from glassformer.training.checkpoint import RunState, save_checkpoint
-from glassformer.training.optimiser import new_optimiser
+from glassformer.training.optimiser import adam_of
 from glassformer.training.setup.prepare import prepare
 
 
@@ -23,7 +23,7 @@ def source_texts(prepared):
 def begin(prepared):
     """As if a first checkpoint had been saved."""
     model = torch.nn.Linear(2, 2)
-    optimiser = new_optimiser(model, "adam")
+    optimiser = adam_of(list(model.parameters()))
     model(torch.ones(1, 2)).sum().backward()
     optimiser.step()
     state = RunState(update=1, data_hash=prepared.data_hash)

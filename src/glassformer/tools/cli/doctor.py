@@ -135,7 +135,7 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
     speed = None
     if config.minutes:  # these load torch; without them the doctor starts at once
         from glassformer.support.devices import device_of
-        from glassformer.training.setup.start import machine_speed
+        from glassformer.training.setup.machine import machine_speed
 
         speed = machine_speed(config, device_of(config.device))
     tokens = estimated_tokens(report.characters)

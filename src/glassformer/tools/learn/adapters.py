@@ -47,32 +47,24 @@ def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
     """``training.optimiser.adam_of`` by a function that updates one weight."""
 
-    class OwnAdam(torch.optim.Adam):
-        """Like fused Adam, it divides by ``grad_scale`` and heeds ``found_inf``."""
-
-        grad_scale: Tensor | None = None
-        found_inf: Tensor | None = None
+    class OwnAdam(torch.optim.Optimizer):
+        """Adam, weight for weight."""
 
         @torch.no_grad()
         def step(self, _closure: Any = None) -> Any:
-            if self.found_inf is not None and self.found_inf.item():
-                return None
             for group in self.param_groups:
                 for weight in group["params"]:
-                    _update(own, weight, self.state[weight], group, self.grad_scale)
+                    _update(own, weight, self.state[weight], group)
 
-    return lambda weights: OwnAdam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9)
+    return lambda weights: OwnAdam(weights, {"lr": 0.0, "betas": (0.9, 0.98), "eps": 1e-9})
 
 
-def _update(
-    own: Callable[..., Any], weight: Any, kept: Any, group: Any, scale: Tensor | None
-) -> None:
+def _update(own: Callable[..., Any], weight: Any, kept: Any, group: Any) -> None:
     """Change one weight by the learner's step; keep its state under the names of torch's Adam."""
-    gradient = weight.grad if scale is None else weight.grad / scale
     means = [kept.get(name, torch.zeros_like(weight)) for name in ("exp_avg", "exp_avg_sq")]
     new, (count, mean, square) = own(
         weight.detach(),
-        gradient,
+        weight.grad,
         state=(int(kept.get("step", 0)), *means),
         rate=group["lr"],
         betas=group["betas"],

@@ -1,11 +1,9 @@
 """The training loop of ranks 1 to N-1, which read no text: rank 0 sends them settings and weights.
 
-Rank 0 gives :func:`settings_of_rank_0` and calls :func:`replicate`. Each of the others calls
-:func:`train_rank`.
+Rank 0 gives :func:`settings_of_rank_0`. Each of the others calls :func:`train_rank`.
 """
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +16,27 @@ from glassformer.support.devices import device_of
 from glassformer.support.errors import InputError
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
-from glassformer.training.checkpoint import RunState, moments
+from glassformer.training.checkpoint import RunState
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_optimiser
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
+from glassformer.training.setup.learner import new_learner
 from glassformer.training.setup.options import LearningOptions, MachineOptions, TrainConfig
+from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.signals import StopSignal
 
-__all__ = ["replicate", "settings_of_rank_0", "train_rank"]
+__all__ = ["settings_of_rank_0", "train_rank"]
 
 
 def settings_of_rank_0(
     config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed
 ) -> dict[str, Any]:
-    """The settings of the other ranks. They open the packed corpus: all must see the same files."""
+    """The settings of the other ranks. They open files of the run: all must see the same ones."""
     return {
         "options": config.model_dump(mode="json", include=set(LearningOptions.model_fields)),
         "seed": config.seed,
         "model": model.model_dump(mode="json"),
         "state": asdict(state),
+        "checkpoints": str(RunDirectory(config.run).checkpoints.resolve()),
         "packed": str(packed.directory.resolve()),
     }
 
@@ -47,7 +47,8 @@ def train_rank(machine: MachineOptions, parts: Parts) -> None:
     Only the device and the threads count: rank 0 sends its own options.
     """
     device, threads = device_of(machine.device), machine_threads(machine.threads)
-    keep_freed_memory()
+    if parts.keep_memory:
+        keep_freed_memory()
     try:
         with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
             _train(ranks, device, parts)
@@ -60,16 +61,10 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
     options, state = LearningOptions(**settings["options"]), RunState(**settings["state"])
     check_own(state.parts, parts.own, "rank 0 trains with")
     model = parts.build(ModelConfig(**settings["model"])).to(device)
-    optimiser = new_optimiser(model, options.optimiser or "adam", parts.adam)
-    learner = Learner(
-        model.train(),
-        optimiser,
-        losses=partial(parts.losses, smoothing=options.label_smoothing),
-        precision=state.precision,
-        clip=options.clip,
-        ranks=ranks,
+    checkpoints = Path(settings["checkpoints"])
+    learner = new_learner(
+        model, parts, options=options, state=state, checkpoints=checkpoints, ranks=ranks
     )
-    replicate(learner, begun=state.update > 0)
     seed, packed = settings["seed"], _packed(settings["packed"])
     stream = BatchStream(state, options, packed, ranks.share(), parts.shift, seed=seed)
     with StopSignal() as asked:
@@ -90,17 +85,3 @@ def _packed(directory: str) -> Packed:
             f"{directory}: this machine cannot read the packed corpus of rank 0 ({error}): all"
             " machines need the run's directory at the same path"
         ) from error
-
-
-def replicate(learner: Learner, *, begun: bool) -> None:
-    """Give every rank the weights of rank 0 and, in a begun run, its optimiser's moments."""
-    optimiser, weights = learner.optimiser, list(learner.model.parameters())
-    learner.ranks.broadcast([weight.detach() for weight in weights])
-    learner.refresh()
-    for weight in weights if begun else ():
-        kept, names = optimiser.state[weight], moments(optimiser, weight)
-        if not kept:
-            kept.update({name: torch.zeros_like(weight) for name in names})
-            if "step" in names:
-                kept["step"] = torch.zeros((), device=weight.device)
-        learner.ranks.broadcast([kept[name] for name in names])

@@ -18,11 +18,12 @@ from glassformer.evaluation import metric_for
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.devices import device_of
-from glassformer.support.errors import InputError, UsageError, counted
+from glassformer.support.errors import InputError, counted
 from glassformer.support.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
+from glassformer.training.setup.machine import check_precision
 from glassformer.training.setup.options import Files, TextOptions, TrainConfig
 from glassformer.training.setup.recipe import ranked
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
@@ -86,8 +87,7 @@ def prepare(
     InputError for others. ``parts``: None takes those of ``config.plain``. ``note`` gets choices.
     """
     parts = parts or (PLAIN if config.plain else FAST)
-    if config.precision == "bf16" and parts.losses is PLAIN.losses:
-        raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
+    check_precision(config.precision, parts)
     device = device_of(config.device)
     run = RunDirectory(config.run)
     run.claim()

@@ -19,18 +19,16 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, Parts
+from glassformer.parts import Parts
 from glassformer.support.errors import UsageError
 from glassformer.support.progress import working
 from glassformer.text_engine import TextEngine
-from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import KeptPairs, even_sample
+from glassformer.training.setup.machine import machine_speed
 from glassformer.training.setup.options import (
     TEXT_SEED,
     LearningOptions,
-    MachineOptions,
-    Precision,
     SizeOptions,
     StartOptions,
     TextOptions,
@@ -46,7 +44,7 @@ from glassformer.training.setup.recipe import (
 )
 from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["Parent", "Scratch", "Start", "chosen_precision", "machine_speed", "start_of"]
+__all__ = ["Parent", "Scratch", "Start", "start_of"]
 
 _OF_THE_PARENT = (*SizeOptions.model_fields, "vocab_size", "tokenizer", "subwords", "joint")
 # The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
@@ -68,6 +66,8 @@ class Scratch:
         """The options of a run with nothing left open, and the reasons."""
         pairs, tokens = kept.filter.kept, estimated_tokens(kept.filter.characters)
         speed = machine_speed(config, self.device, self.parts) if config.minutes else None
+        if "optimiser" in self.parts.own and config.optimiser is None:  # no Muon beside it
+            config = config.model_copy(update={"optimiser": "adam"})
         chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
         sample = even_sample(read_pairs(kept.run.train), kept.trained)
         shares, further = settle_shares(chosen, sample, kept.source_lengths)
@@ -214,22 +214,6 @@ def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
     if config.both_ways and source.serialized != target.serialized:
         raise UsageError("both ways: it needs one vocabulary, and the bundle of --from has two")
     return Parent(parent, parts, config)
-
-
-def machine_speed(
-    machine: MachineOptions, device: torch.device, parts: Parts = FAST
-) -> float | None:
-    """Matrix products of a CPU in the precision of the training, in operations a second."""
-    if device.type != "cpu":
-        return None
-    return product_speed(chosen_precision(machine, device, parts))
-
-
-def chosen_precision(machine: MachineOptions, device: torch.device, parts: Parts) -> Precision:
-    """The precision of the option; "auto" measures the machine for the fast parts."""
-    if machine.precision != "auto":
-        return machine.precision
-    return precision_for(device) if parts == FAST else "float32"
 
 
 def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.training.parallel.ranks import ALONE
+from glassformer.training.parallel.ranks import ALONE, Ranks
 
 __all__ = ["Muon", "orthogonal"]
 
@@ -48,29 +48,39 @@ def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "cou
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for ``matrices``, and ``adam`` for all others: fused, as torch has it.
+    """Muon for ``matrices``; ``others`` is the optimiser of all other weights.
 
-    Like fused Adam it divides the gradients by ``grad_scale``, and changes nothing if ``found_inf``
-    is 1. It does not wait for the device. ``products`` is the number type of its matrix products.
-    Its state holds the ``momentum`` of each matrix.
+    If ``others`` is fused, Muon too divides the gradients by ``grad_scale``, changes nothing if
+    ``found_inf`` is 1, and does not wait for the device. ``products`` is the number type of its
+    matrix products, which ``ranks`` divide among themselves. Its state holds the ``momentum`` of
+    each matrix.
     """
 
-    def __init__(self, matrices: Iterable[nn.Parameter], adam: torch.optim.Adam) -> None:
+    def __init__(
+        self,
+        matrices: Iterable[nn.Parameter],
+        others: torch.optim.Optimizer,
+        *,
+        products: torch.dtype = torch.float32,
+        ranks: Ranks = ALONE,
+    ) -> None:
         super().__init__(matrices, {})
         self.matrices: list[nn.Parameter] = self.param_groups[0]["params"]
-        self.param_groups += adam.param_groups
-        self.adam: Any = adam
-        self.adam.state = self.state  # one state for the checkpoint
-        self.products = torch.float32
-        self.ranks = ALONE
+        self.param_groups += others.param_groups
+        self.state.update(others.state)
+        self.others: Any = others
+        self.others.state = self.state  # one state for the checkpoint
+        self.products, self.ranks = products, ranks
+        self._step_supports_amp_scaling = getattr(others, "_step_supports_amp_scaling", False)
         self.grad_scale: Tensor | None = None
         self.found_inf: Tensor | None = None
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Change all weights; each group's ``lr`` is its rate."""
-        self.adam.grad_scale, self.adam.found_inf = self.grad_scale, self.found_inf
-        loss = self.adam.step(closure)
+        if self._step_supports_amp_scaling:
+            self.others.grad_scale, self.others.found_inf = self.grad_scale, self.found_inf
+        loss = self.others.step(closure)
         shapes: dict[torch.Size, list[nn.Parameter]] = {}
         for matrix in self.matrices:
             shapes.setdefault(matrix.shape, []).append(matrix)

@@ -11,7 +11,6 @@ times as long for an update of ``tiny``.
 import copy
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import torch
@@ -20,9 +19,8 @@ from torch import Tensor, nn
 
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.transformer import Transformer
-from glassformer.training.setup.options import Precision
 
-__all__ = ["precision_for", "product_speed", "working_copy"]
+__all__ = ["working_copy"]
 
 
 def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
@@ -49,41 +47,6 @@ def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
             torch._foreach_copy_(rounded, masters)
 
     return working, refresh
-
-
-def precision_for(device: torch.device) -> Precision:
-    """bf16 if this machine multiplies faster in it, by measuring; otherwise float32.
-
-    A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
-    detects it in a moment. Other CPUs may be slower in a tiny product too, because it copies its
-    operands. There an eighth of the float32 speed is enough.
-    """
-    if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
-    for size, gain in ((64, 0.125), (512, 1.5)):
-        if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
-            return "float32"
-    return "bf16"
-
-
-def product_speed(precision: Precision) -> float:
-    """Operations a second of this CPU's matrix products.
-
-    >>> product_speed("float32") > 1e8
-    True
-    """
-    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bf16" else torch.float32)
-
-
-def _seconds(size: int, dtype: torch.dtype) -> float:
-    """The shortest of a few products of two square matrices, because other programs may run."""
-    matrix = torch.ones(size, size, dtype=dtype)
-    times = []
-    for _ in range(5):
-        begin = perf_counter()
-        matrix @ matrix
-        times.append(perf_counter() - begin)
-    return min(times)
 
 
 class _RoundedEmbedding(nn.Module):

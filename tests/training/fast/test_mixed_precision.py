@@ -1,5 +1,6 @@
 """bfloat16 with float32 weights behind: the products' operands, the gradients, the loss curve."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,26 +10,34 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST
+from glassformer.parts import FAST, PLAIN
 from glassformer.training.fast.loss import projected_losses
-from glassformer.training.mixed_precision import precision_for, working_copy
-from glassformer.training.optimiser import Learner, new_optimiser
+from glassformer.training.fast.mixed_precision import working_copy
+from glassformer.training.optimiser import Learner, adam_of
 
 VOCAB = 13
 BF16 = torch.bfloat16
 
 
-def toy_model(**changes):
+PLAIN_FORMS = replace(FAST, attention=PLAIN.attention, dropout=PLAIN.dropout)
+
+
+def toy_model(parts=FAST, **changes):
     torch.manual_seed(3)
     settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.0, "norm": "pre"}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     sizes = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
-    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}), FAST)
+    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}), parts)
 
 
 def learner_of(model, precision):
     losses = partial(projected_losses, smoothing=0.1)
-    return Learner(model, new_optimiser(model, "adam"), losses=losses, precision=precision)
+    return Learner(
+        model,
+        adam_of(list(model.parameters())),
+        losses=losses,
+        mixed_precision=working_copy if precision == "bf16" else None,
+    )
 
 
 def batch(seed=0, rows=7, width=5):
@@ -110,7 +119,9 @@ def test_small_steps_are_not_lost():
     assert (norm - 1).abs().max() > 1e-4
 
 
-@pytest.mark.parametrize("changes", [{}, {"tying": "none", "positions": "learned"}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"tying": "none", "positions": "learned"}, {"parts": PLAIN_FORMS}]
+)
 def test_gradients_are_near_those_of_float32(changes):
     gradients = []
     for precision in ("float32", "bf16"):
@@ -136,27 +147,3 @@ def test_the_loss_curve_is_that_of_float32():
     assert exact[-1] < 0.75 * exact[0]
     torch.testing.assert_close(rough, exact, rtol=0.03, atol=0.0)
     assert not torch.equal(rough, exact)
-
-
-def test_the_precision_of_a_cpu_is_measured():
-    assert precision_for(torch.device("cpu")) in ("float32", "bf16")
-
-
-@pytest.mark.parametrize(
-    ("small", "large", "chosen"),
-    [
-        pytest.param(0.3, 0.2, "bf16", id="AMX"),
-        pytest.param(2.8, 0.45, "bf16", id="AVX-512 with bf16, slower where products are tiny"),
-        pytest.param(2.8, 0.9, "float32", id="no gain"),
-        pytest.param(25.0, None, "float32", id="no units: the large product is not tried"),
-    ],
-)
-def test_bf16_is_chosen_where_it_gains(monkeypatch, small, large, chosen):
-    def seconds(size, dtype):
-        if dtype == torch.float32:
-            return 1.0
-        assert size == 64 or large is not None
-        return small if size == 64 else large
-
-    monkeypatch.setattr("glassformer.training.mixed_precision._seconds", seconds)
-    assert precision_for(torch.device("cpu")) == chosen

@@ -1,0 +1,81 @@
+"""The learner of a run: its optimiser and its precision are those of the options and the parts."""
+
+import inspect
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST, Parts
+from glassformer.support.errors import UsageError
+from glassformer.training.checkpoint import RunState, checkpoint_of, load_optimiser
+from glassformer.training.optimiser import Learner
+from glassformer.training.parallel.ranks import ALONE, Ranks
+from glassformer.training.setup.options import LearningOptions, OptimiserKind
+
+__all__ = ["new_learner", "new_optimiser"]
+
+
+def new_learner(
+    model: Transformer,
+    parts: Parts,
+    *,
+    options: LearningOptions,
+    state: RunState,
+    checkpoints: Path,
+    ranks: Ranks = ALONE,
+) -> Learner:
+    """The learner of a run at the place ``state``; each rank gets the weights of rank 0."""
+    ranks.broadcast([weight.detach() for weight in model.parameters()])
+    rounded = state.precision == "bf16"
+    kind, products = options.optimiser or "adam", torch.bfloat16 if rounded else torch.float32
+    optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
+    if state.update:
+        load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)
+    return Learner(
+        model.train(),
+        optimiser,
+        losses=partial(parts.losses, smoothing=options.label_smoothing),
+        mixed_precision=parts.mixed_precision if rounded else None,
+        clip=options.clip,
+        ranks=ranks,
+    )
+
+
+def new_optimiser(
+    model: Transformer,
+    kind: OptimiserKind,
+    parts: Parts = FAST,
+    *,
+    products: torch.dtype = torch.float32,
+    ranks: Ranks = ALONE,
+) -> torch.optim.Optimizer:
+    """The parts' optimiser of all weights, or Muon of the blocks' matrices and it of the rest.
+
+    Raises UsageError for an own one that the loop cannot call or save.
+    """
+    blocks = [*model.encoder.parameters(), *model.decoder.parameters()] if kind == "muon" else []
+    matrices = [weight for weight in blocks if weight.dim() == 2]
+    identities = set(map(id, matrices))
+    others = [weight for weight in model.parameters() if id(weight) not in identities]
+    optimiser = parts.optimiser(others)
+    _check(optimiser)
+    if kind == "muon":
+        return parts.muon(matrices, optimiser, products=products, ranks=ranks)
+    return optimiser
+
+
+def _check(optimiser: torch.optim.Optimizer) -> None:
+    kind, base = type(optimiser), torch.optim.Optimizer
+    name = f"optimiser {kind.__name__}"
+    if not isinstance(optimiser, base):
+        raise UsageError(f"{name}: expected a torch.optim.Optimizer: subclass it")
+    parameters = inspect.signature(optimiser.step).parameters.values()
+    if any(each.default is each.empty and each.name == "closure" for each in parameters):
+        raise UsageError(f"{name}: its step needs a closure, and an update has one gradient")
+    if kind.state_dict is not base.state_dict:
+        raise UsageError(
+            f"{name}: it has a state_dict of its own, and a checkpoint holds the content of state"
+            " and param_groups: keep all values there"
+        )

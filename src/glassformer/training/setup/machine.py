@@ -1,0 +1,84 @@
+"""The precision of a training on this machine, and the speed of its matrix products."""
+
+from time import perf_counter
+
+import torch
+
+from glassformer.parts import FAST, PLAIN, Parts
+from glassformer.support.errors import UsageError
+from glassformer.training.setup.options import MachineOptions, Precision
+
+__all__ = ["check_precision", "chosen_precision", "machine_speed", "precision_for", "product_speed"]
+
+
+def machine_speed(
+    machine: MachineOptions, device: torch.device, parts: Parts = FAST
+) -> float | None:
+    """Matrix products of a CPU in the precision of the training, in operations a second."""
+    if device.type != "cpu":
+        return None
+    return product_speed(chosen_precision(machine, device, parts)[0])
+
+
+def chosen_precision(
+    machine: MachineOptions, device: torch.device, parts: Parts
+) -> tuple[Precision, str]:
+    """The precision of the option, and a line if "auto" does not measure the machine.
+
+    "auto" measures it for parts that have a mixed precision. Own parts that a model or its loss is
+    computed with may not bear bfloat16: with them, "auto" is float32.
+    """
+    if machine.precision != "auto" or parts.mixed_precision is None:
+        return "float32" if machine.precision == "auto" else machine.precision, ""
+    own = {field: name for field, name in parts.own.items() if field in ("dropout", "losses")}
+    names = [f"{field} {name}" for field, name in (own | parts.own_model).items()]
+    if parts.losses is PLAIN.losses:
+        return "float32", "precision float32: the plain losses have no other"
+    if names:
+        reason = f"{', '.join(names)} may not bear bfloat16"
+        return "float32", f"precision float32: {reason} (precision bf16 tries it)"
+    return precision_for(device), ""
+
+
+def check_precision(precision: str, parts: Parts) -> None:
+    """Raise UsageError if the parts cannot compute in a precision."""
+    if precision == "bf16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
+        raise UsageError(
+            "precision bf16: the plain losses compute in float32, and so do parts without a"
+            " mixed_precision: leave it out, or give FAST's"
+        )
+
+
+def precision_for(device: torch.device) -> Precision:
+    """bf16 if this machine multiplies faster in it, by measuring; otherwise float32.
+
+    A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
+    detects it in a moment. Other CPUs may be slower in a tiny product too, because it copies its
+    operands. There an eighth of the float32 speed is enough.
+    """
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
+    for size, gain in ((64, 0.125), (512, 1.5)):
+        if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
+            return "float32"
+    return "bf16"
+
+
+def product_speed(precision: Precision) -> float:
+    """Operations a second of this CPU's matrix products.
+
+    >>> product_speed("float32") > 1e8
+    True
+    """
+    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bf16" else torch.float32)
+
+
+def _seconds(size: int, dtype: torch.dtype) -> float:
+    """The shortest of a few products of two square matrices, because other programs may run."""
+    matrix = torch.ones(size, size, dtype=dtype)
+    times = []
+    for _ in range(5):
+        begin = perf_counter()
+        matrix @ matrix
+        times.append(perf_counter() - begin)
+    return min(times)

@@ -1,0 +1,80 @@
+"""The precision of a training: by measuring the machine, and by what the parts can do."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from glassformer.parts import FAST, PLAIN
+from glassformer.support.errors import UsageError
+from glassformer.training.setup import machine
+from glassformer.training.setup.machine import check_precision, chosen_precision, precision_for
+from glassformer.training.setup.options import MachineOptions
+
+
+def test_the_precision_of_a_cpu_is_measured():
+    assert precision_for(torch.device("cpu")) in ("float32", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "chosen"),
+    [
+        pytest.param(0.3, 0.2, "bf16", id="AMX"),
+        pytest.param(2.8, 0.45, "bf16", id="AVX-512 with bf16, slower where products are tiny"),
+        pytest.param(2.8, 0.9, "float32", id="no gain"),
+        pytest.param(25.0, None, "float32", id="no units: the large product is not tried"),
+    ],
+)
+def test_bf16_is_chosen_where_it_gains(monkeypatch, small, large, chosen):
+    def seconds(size, dtype):
+        if dtype == torch.float32:
+            return 1.0
+        assert size == 64 or large is not None
+        return small if size == 64 else large
+
+    monkeypatch.setattr("glassformer.training.setup.machine._seconds", seconds)
+    assert precision_for(torch.device("cpu")) == chosen
+
+
+def mine(query, key, value, mask):
+    return PLAIN.attention(query, key, value, mask)
+
+
+@pytest.mark.parametrize(
+    ("parts", "measured", "reason"),
+    [
+        (FAST, True, ""),
+        (PLAIN, False, ""),
+        (replace(PLAIN, attention=mine), False, ""),
+        (replace(FAST, dropout=nn.Dropout), True, ""),
+        (replace(FAST, decoder=PLAIN.decoder, attention=PLAIN.attention), True, ""),
+        (replace(FAST, optimiser=torch.optim.SGD, greedy=mine), True, ""),
+        (replace(FAST, attention=mine), False, "attention mine may not bear bfloat16 (precision"),
+        (replace(FAST, model=mine), False, "model mine may not bear"),
+        (replace(FAST, dropout=nn.AlphaDropout), False, "dropout AlphaDropout may not bear"),
+        (replace(FAST, losses=mine), False, "losses mine may not bear"),
+        (replace(FAST, losses=PLAIN.losses), False, "the plain losses have no other"),
+    ],
+)
+def test_the_parts_say_whether_the_precision_is_measured(monkeypatch, parts, measured, reason):
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
+    cpu = torch.device("cpu")
+
+    precision, line = chosen_precision(MachineOptions(), cpu, parts)
+
+    assert precision == ("bf16" if measured else "float32")
+    assert line.startswith(f"precision float32: {reason}" if reason else "")
+    assert bool(line) == bool(reason)
+    for given in ("float32", "bf16"):
+        asked = MachineOptions(precision=given)
+        assert chosen_precision(asked, cpu, parts) == (given, "")
+
+
+def test_bf16_needs_parts_that_have_it():
+    for parts in (FAST, replace(FAST, attention=mine)):
+        check_precision("bf16", parts)
+    for parts in (PLAIN, replace(FAST, losses=PLAIN.losses), replace(FAST, mixed_precision=None)):
+        check_precision("float32", parts)
+        with pytest.raises(UsageError, match=r"^precision bf16: .* leave it out, or give FAST's$"):
+            check_precision("bf16", parts)
