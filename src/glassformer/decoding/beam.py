@@ -7,14 +7,20 @@ ranked at last by their log-probability over a length penalty:
 
 `|Y|` counts the end symbol of a finished target, as its log-probability does. The paper uses a beam
 of 4 and alpha 0.6. A target has at most 50 tokens more than its source, and the search ends "early
-when possible". The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
+when possible". A sentence is done
+
+- if no unfinished target can overtake its `n_best`-th finished one, or
+- if it has `beam` finished targets, and one of them was the most probable candidate of its step,
+- or after its maximum length. Unfinished targets follow if fewer than `n_best` are finished.
+
+A number of finished targets alone ends no sentence: all of them may be improbable while the best is
+unfinished. The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TypeAlias, TypeVar
 
 import torch
@@ -46,41 +52,28 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """At most `n_best` targets of each sentence, best first; one sentence after another.
 
-    `state` has one row for each sentence. A sentence is done
-
-    - if no unfinished target can overtake its `n_best`-th finished one, or
-    - if it has `beam` finished targets, and one of them was the most probable candidate of its
-      step, or
-    - after its maximum length. If fewer than `n_best` targets are finished, unfinished ones follow
-      them.
-
-    A number of finished targets alone ends no sentence: all of them may be improbable while the
-    best is unfinished. A beam of 1 is greedy search. No target is empty. Raises `ValueError` for a
-    parameter out of its range.
+    `state` has one row for each sentence. A beam of 1 is greedy search. No target is empty. Raises
+    `ValueError` for a parameter out of its range.
 
     >>> class NoState:
     ...     def select(self, rows):
     ...         return self
-    >>> def step(tokens, state):  # 4 is more probable, but only 5 ends for certain
-    ...     probability = torch.zeros(6, 6)
-    ...     probability[2] = torch.tensor([0, 0, 0, 0, 0.6, 0.4])
-    ...     probability[4] = torch.tensor([0, 0, 0, 0.5, 0.3, 0.2])
-    ...     probability[5] = torch.tensor([0, 0, 0, 1.0, 0, 0])
-    ...     return probability[tokens].log(), state
+    >>> table = torch.zeros(6, 6)  # after 2, 4 is more probable, but only 5 ends for certain
+    >>> table[[2, 2, 4, 4, 4, 5], [4, 5, 3, 4, 5, 3]] = torch.tensor([0.6, 0.4, 0.5, 0.3, 0.2, 1])
+    >>> def step(tokens, state):
+    ...     return table[tokens].log(), state
     >>> rules = OutputRules(torch.tensor([9]))
     >>> [beam_search(step, NoState(), rules, beam=beam)[0][0].tokens for beam in (1, 2)]
     [(4,), (5,)]
     """
     check_search(beam, n_best, length_penalty)
     eos, alpha, found = rules.vocabulary.eos_id, length_penalty, []
-    ids = partial(torch.tensor, dtype=torch.int64, device=rules.max_lengths.device)
     for sentence, longest in enumerate(rules.max_lengths.tolist()):
         live, own = [Candidate((), 0.0, row=sentence)], state
-        finished: list[Hypothesis] = []
-        led = False
+        finished, led = list[Hypothesis](), False
         for length in range(1, longest + 1):
-            own = own.select(ids([target.row for target in live]))
-            tokens = ids([target.tokens for target in live])  # (live, length - 1)
+            own = own.select(rules.ids([target.row for target in live]))
+            tokens = rules.ids([target.tokens for target in live])  # (live, length - 1)
             last = tokens[:, -1] if length > 1 else rules.start(1)
             owners = torch.full_like(last, sentence)
             logits, own = step(last, own)
@@ -103,10 +96,8 @@ def beam_search(
             reachable = live[0].log_probability / penalty(longest, alpha)
             if len(finished) >= n_best and reachable <= finished[n_best - 1].score:
                 break
-        cut = [
-            Hypothesis(target, total / penalty(length, alpha), total, finished=False)
-            for target, total, _ in live
-        ]
+        divisor = penalty(length, alpha)
+        cut = [Hypothesis(target, total / divisor, total, False) for target, total, _ in live]
         found.append([*finished, *cut][:n_best] or [IMPOSSIBLE])
     return found
 

@@ -152,6 +152,10 @@ class OutputRules:
         """The index of each sentence, 0 to batch - 1."""
         return torch.arange(len(self.max_lengths), device=self.max_lengths.device)
 
+    def ids(self, numbers: Sequence[int] | Sequence[Sequence[int]]) -> Int64[Tensor, "*shape"]:
+        """These numbers on the device of the search."""
+        return torch.tensor(numbers, dtype=torch.int64, device=self.max_lengths.device)
+
     def start(self, rows: int) -> Int64[Tensor, " rows"]:
         """The tokens that the first step reads: the start symbol in every row."""
         return torch.full((rows,), self.vocabulary.bos_id, device=self.max_lengths.device)
