@@ -35,6 +35,7 @@ from glassformer.support.tensors import load_weights, save_tensors, shapes_of, u
 __all__ = [
     "FORMAT_VERSION",
     "MOST_EXAMPLES",
+    "PARTS_RECORD",
     "Bundle",
     "TranslatorParts",
     "check_bundle",
@@ -48,6 +49,8 @@ FORMAT_VERSION = 3
 """The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
 MOST_EXAMPLES = 3
 """The texts that a page offers, at most."""
+PARTS_RECORD = Path("parts", "parts.json")
+"""A file of bundles that ``glassformer learn train`` made: whose part is in which place."""
 _CONFIG = "config.json"
 _MOST_CONFIG_BYTES = 16 << 20
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.support.errors import UsageError, missing_extra
 from glassformer.support.files import check_output, write_atomically
 from glassformer.support.progress import shown_progress, working
-from glassformer.tools.cli.loading import LoadingOptions, wait_asleep
+from glassformer.tools.cli.loading import LoadingOptions, parts_of, wait_asleep
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
@@ -68,9 +68,8 @@ def run(options: LookOptions) -> int:
     wait_asleep()
     from glassformer.data.terms import NO_TERMS, read_terms
     from glassformer.parts import FAST
-    from glassformer.tools.cli.own_translator import with_parts
 
-    with with_parts(options.bundle, options.parts, FAST) as parts:
+    with parts_of(options.bundle, options.parts, FAST) as parts:
         terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
         [translator] = options.load_to_serve([options.bundle], parts).values()
         if options.out is not None:

@@ -30,7 +30,7 @@ from glassformer.data.lines import MAX_LINE_BYTES, decoded
 from glassformer.data.words import pharaoh
 from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.progress import shown_progress, working
-from glassformer.tools.cli.loading import LoadingOptions
+from glassformer.tools.cli.loading import LoadingOptions, parts_of
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
@@ -144,14 +144,13 @@ def run(options: TranslateOptions) -> int:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     from glassformer.data.terms import read_terms
     from glassformer.parts import FAST, PLAIN
-    from glassformer.tools.cli.own_translator import with_parts
     from glassformer.tools.documents.protection import ProtectingTranslator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
     stock = PLAIN if options.plain else FAST
     shown = nullcontext() if sys.stdout.isatty() else shown_progress()
-    with with_parts(options.bundle, options.parts, stock) as parts, shown:
+    with parts_of(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
