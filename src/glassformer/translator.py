@@ -10,12 +10,14 @@ from pkgutil import resolve_name
 from typing import TypedDict, Unpack, get_args
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from glassformer.alignment.align import align, check_lengths, with_alignment
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
-from glassformer.data.batches import like_sizes, pad_rows
+from glassformer.data.batches import like_sizes, pad_rows, shift
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
@@ -30,7 +32,7 @@ from glassformer.support.devices import device_of
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
-__all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
+__all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
 
 # The engines that are tools, each loaded when it is asked for: the core's one door to them.
 _ENGINES = {
@@ -239,10 +241,12 @@ class Translator:
         sizes = list(zip(map(len, inputs), map(len, labels), strict=True))
         check_lengths(sizes, self.model.config)
         scores: list[list[float]] = [[]] * len(inputs)
+        begin = len(self.target_tokenizer.prefix_ids)
         for rows in like_sizes([2 * max(size) for size in sizes], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
-            for row, values in zip(rows, self._log_probabilities(*chosen), strict=True):
-                scores[row] = values
+            values = target_log_probabilities(self.model, *chosen).tolist()
+            for row, of_target in zip(rows, values, strict=True):
+                scores[row] = of_target[begin : len(labels[row])]
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
@@ -292,19 +296,23 @@ class Translator:
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
 
-    @torch.inference_mode()
-    def _log_probabilities(
-        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
-    ) -> list[list[float]]:
-        """log p of each target token of each pair; sources and targets end with the end symbol."""
-        tokenizer = self.target_tokenizer
-        source = pad_rows(sources, self.source_tokenizer.pad_id).to(self.device)
-        labels = pad_rows(targets, tokenizer.pad_id).to(self.device)
-        inputs = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
-        logits = self.model(source, pad_rows(inputs, tokenizer.pad_id).to(self.device))
-        of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-        rows, begin = of_labels.tolist(), len(tokenizer.prefix_ids)
-        return [row[begin : len(ids)] for row, ids in zip(rows, targets, strict=True)]
+
+@torch.inference_mode()
+def target_log_probabilities(
+    model: Transformer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Float[Tensor, "batch tgt_len"]:
+    """log p(token | the tokens before it, source) of each token of each target, on the CPU.
+
+    Sources and targets end in their end symbol; a target has no start symbol. After the end of a
+    shorter target the numbers mean nothing.
+    """
+    config, device = model.config, model.output_weight.device
+    source = pad_rows(sources, config.pad_of_source).to(device)
+    labels = pad_rows(targets, config.pad_id).to(device)
+    logits = model(source, shift(labels, config.bos_id))
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    scores = logits.log_softmax(-1, dtype=precise).gather(-1, labels[..., None])
+    return scores[..., 0].cpu()
 
 
 def _check_texts(name: str, texts: Sequence[str]) -> None:
