@@ -218,11 +218,10 @@ def test_a_kill_while_old_data_are_removed_locks_nothing(config, monkeypatch):
     prepare(config(60))
 
     def killed(path, **_):
-        if Path(path).exists():
-            (Path(path) / "meta.json").unlink()
-            raise KeyboardInterrupt
+        Path(path, "old", "meta.json").unlink()
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.training.setup.run_directory.shutil.rmtree", killed)
+    monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
         prepare(config(60, max_tokens=20))
     monkeypatch.undo()
