@@ -140,18 +140,16 @@ def test_the_cases_differ(both):
     assert statuses == {"alive", "finished", "pruned", "open"}
 
 
-def test_an_end_inside_a_prefix_is_refused_as_in_python(bundle):
+def test_a_prefix_of_other_ids_than_pieces_is_refused_as_in_python(bundle):
     bundle, weights = rounded(bundle, "int8")
-    prefix = [40, bundle.target_tokenizer.eos_id, 50]
-    given = {
-        "about": about(bundle, [TEXT]),
-        "weights": base64.b64encode(weights).decode(),
-        "requests": [{"text": TEXT, "forced_prefix": prefix}],
-    }
-    with pytest.raises(AssertionError, match="The prefix holds a piece"):
-        node(SCRIPT, given)
-    with pytest.raises(UsageError, match="forced_prefix: the id"):
-        trace(bundle, TEXT, forced_prefix=prefix)
+    tokenizer = bundle.target_tokenizer
+    given = {"about": about(bundle, [TEXT]), "weights": base64.b64encode(weights).decode()}
+    for wrong in (tokenizer.eos_id, tokenizer.bos_id, -1, tokenizer.vocab_size):
+        prefix = [40, wrong, 50]
+        with pytest.raises(AssertionError, match="The prefix holds a piece"):
+            node(SCRIPT, {**given, "requests": [{"text": TEXT, "forced_prefix": prefix}]})
+        with pytest.raises(UsageError, match=f"forced_prefix: the id {wrong} is no ordinary"):
+            trace(bundle, TEXT, forced_prefix=prefix)
 
 
 def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:

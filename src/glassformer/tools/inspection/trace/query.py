@@ -12,7 +12,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.engine import Job, SearchOptions
-from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
 from glassformer.support.errors import InputError, UsageError
@@ -106,11 +106,9 @@ def prefix_ids(bundle: Bundle, forced: str | Sequence[int] | None) -> list[int]:
     """The ids that the answer must begin with; the end symbol may be the last."""
     tokenizer, config = bundle.target_tokenizer, bundle.model.config
     ids = tokenizer.encode(forced) if isinstance(forced, str) else list(forced or ())
-    body = ids[:-1] if ids[-1:] == [tokenizer.eos_id] else ids
-    special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
-    for index in body:
-        if index in special or not 0 <= index < config.target_vocab_size:
-            raise UsageError(
-                f"forced_prefix: the id {index} is no ordinary piece of the target's vocabulary"
-            )
+    unknown = [index for index in ids if index >= config.target_vocab_size]
+    if wrong := Vocabulary.of(tokenizer).wrong_in_prefix(ids) or unknown:
+        raise UsageError(
+            f"forced_prefix: the id {wrong[0]} is no ordinary piece of the target's vocabulary"
+        )
     return ids
