@@ -118,7 +118,7 @@ def test_steps_are_those_of_decoding_step_by_step(translator, traced):
         for number, step in enumerate(traced.steps):
             logits, state = model.step(torch.tensor([traced.target.read[number].id]), state)
             expected = logits[0].log_softmax(-1)
-            best = expected.topk(8)
+            best = expected.topk(traced.asked.top)
             assert [one.id for one in step.candidates] == best.indices.tolist()
             found = [one.log_probability for one in step.candidates]
             assert found == pytest.approx(best.values.tolist(), abs=1e-4)
@@ -135,7 +135,7 @@ def test_the_lens_of_a_layer_is_the_model_cut_behind_it(translator, traced):
     with torch.no_grad():
         expected = cut(source, read)[0].log_softmax(-1)
     for row, step in zip(expected, traced.steps, strict=True):
-        assert [one.id for one in step.lens[0]] == row.topk(8).indices.tolist()
+        assert [one.id for one in step.lens[0]] == row.topk(traced.asked.top).indices.tolist()
         assert step.lens_rank[0] == int((row > row[step.written.id]).sum())
         assert step.lens[1] == step.candidates
     assert len(translator.model.decoder.blocks) == 2

@@ -179,7 +179,7 @@ def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:
 
 def _filled(bundle: Bundle, answer: str, case: dict[str, Any]) -> dict[str, Any]:
     """The case as a request: its text, and what depends on the bundle."""
-    asked = {"text": TEXT, "top": 10, "changes": Changes()} | case
+    asked = {"text": TEXT, "changes": Changes()} | case
     if asked.get("reference") == "answer":
         asked["reference"] = answer
     tokenizer = bundle.target_tokenizer

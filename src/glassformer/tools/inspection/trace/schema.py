@@ -96,7 +96,7 @@ class Query:
     forced_prefix: list[int]
     """Ids that the translation must begin with."""
     beam: int = BEAM
-    top: int = 8
+    top: int = 10
     """Candidates of each step."""
     reference: str | None = None
     """A correct translation."""
