@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -242,14 +241,6 @@ def test_json_gives_the_trace_back(traced):
     text = traced.to_json()
     assert TypeAdapter(Trace).validate_json(text) == traced
     assert "NaN" not in text
-
-
-def test_a_trace_of_before_lacks_some_fields(traced):
-    stored = json.loads(traced.to_json())
-    for step in stored["steps"]:
-        del step["sublayers"]
-    old = TypeAdapter(Trace).validate_python(stored)
-    assert [step.sublayers for step in old.steps] == [[]] * len(traced.steps)
 
 
 def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):

@@ -290,10 +290,9 @@ class Step:
     pieces that it would write. Those of the last layer are ``candidates``."""
     lens_rank: list[int]
     """For each decoder layer the rank of the piece that was written in the end."""
-    sublayers: list[float] = field(default_factory=list)
+    sublayers: list[float]
     """The log-probability of the written piece by the same reading of the stream after each decoder
-    sublayer: self-attention, cross-attention, feed-forward network, layer after layer. Empty in
-    older traces."""
+    sublayer: self-attention, cross-attention, feed-forward network, layer after layer."""
 
 
 @dataclass(frozen=True)
@@ -383,11 +382,11 @@ class Trace:
     sublayers: list[SublayerNorms]
     steps: list[Step]
     beam: BeamGraph
-    erased: Erased | None = None
-    reference: Reference | None = None
-    terms: list[TermPlace] = field(default_factory=list)
+    erased: Erased
+    reference: Reference | None
+    terms: list[TermPlace]
     """The terms of the glossary, in the order of the text."""
-    aligned: list[Head] = field(default_factory=list)
+    aligned: list[Head]
     """The heads from which word alignment takes its links; they are of one layer."""
 
     def to_json(self) -> str:

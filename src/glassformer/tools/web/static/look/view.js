@@ -166,8 +166,8 @@ export function createView(trace) {
 }
 
 // The log-probability of the written piece before and after each sublayer of the decoder. The first
-// is the start; older traces have none.
-function movesOf({ sublayers = [] }) {
+// is the start.
+function movesOf({ sublayers }) {
   return sublayers.map((after, place) => ({
     layer: Math.floor(place / SUBLAYERS.length),
     kind: SUBLAYERS[place % SUBLAYERS.length],
