@@ -7,7 +7,7 @@ from functools import cached_property
 from math import fsum
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import torch
 from jaxtyping import Float
@@ -24,7 +24,7 @@ from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.engine import Engine, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.engine import Engine, SearchOptions, TorchEngine
 from glassformer.decoding.sampling import Sampling
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
@@ -42,13 +42,23 @@ _TORCH_WEIGHTS = ("float32", "bfloat16")
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
 
-class TranslateSettings(SearchSettings, total=False):
-    """The settings of `Translator.translate`, as callers give them by keyword."""
+class TranslateSettings(TypedDict, total=False):
+    """The settings of `Translator.translate`, as callers give them by keyword.
+
+    From ``beam`` on they are fields of :class:`~glassformer.decoding.engine.SearchOptions`.
+    """
 
     prefixes: Sequence[str] | None
     glossary: Mapping[str, str | Sequence[str]] | Terms | None
     alignment: bool
     split: bool
+    beam: int
+    n_best: int
+    length_penalty: float
+    sampling: Sampling | None
+    repetition_penalty: float
+    no_repeat_ngram: int
+    min_length: int
 
 
 class LoadSettings(TypedDict, total=False):
@@ -164,23 +174,16 @@ class Translator:
         return self.source_tokenizer, self.target_tokenizer
 
     def translate(
-        self,
-        texts: Sequence[str],
-        *,
-        prefixes: Sequence[str] | None = None,
-        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-        alignment: bool = False,
-        split: bool = True,
-        **search: Unpack[SearchSettings],
+        self, texts: Sequence[str], **settings: Unpack[TranslateSettings]
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
         Lines are translated one by one, and so are sentences if the bundle has learnt from single
-        ones; the white space between them stays. Without ``split``, only a line of more than 200
+        ones; the white space between them stays. With ``split=False``, only a line of more than 200
         subwords is cut. A text of several segments has no alternatives.
 
-        ``prefixes``: the text that each translation begins with. ``alignment`` links each word to
-        the source words that it was made from.
+        ``prefixes``: the text that each translation begins with. ``alignment=True`` links each word
+        to the source words that it was made from.
 
         ``glossary``: target terms by source terms; a target term may be a list of forms, such as
         cases, of which one will do. A term counts in a text that holds its words, exactly or with a
@@ -188,7 +191,7 @@ class Translator:
         the place of the words that the alignment links to it; the words around them stay. Without
         such words the translation stays.
 
-        ``search``: ``beam``, ``n_best``, ``sampling`` and the other fields of
+        ``beam``, ``n_best``, ``sampling`` and the other settings are fields of
         :class:`~glassformer.decoding.engine.SearchOptions`; without ``length_penalty``, the
         bundle's. No alternative is blank, and none differs from a better one in white space or the
         final full stop only.
@@ -198,10 +201,12 @@ class Translator:
         """
         self._begin()
         _check_texts("texts", texts)
+        prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
+        alignment, split = settings.pop("alignment", False), settings.pop("split", True)
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        settings: SearchSettings = {"length_penalty": self.bundle.length_penalty, **search}
-        options = SearchOptions(**settings)
+        search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
+        options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
         engine = self._text_engine
         translations = engine.translate(texts, options, prefixes or (), split=split)
