@@ -40,6 +40,7 @@ from glassformer.tools.documents.files.formats import FORMATS, translated_file
 from glassformer.tools.documents.html import translated_html
 from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Query
 from glassformer.tools.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.tools.interchange.ctranslate2.export import token_names
 from glassformer.tools.interchange.ctranslate2.workers import Workers
@@ -357,7 +358,7 @@ OF_TRACES = FIELDS.keys() & TraceRequest.model_fields.keys()
 def test_a_trace_takes_its_options(client, bundle, traced):
     for given in ({}, some(OF_TRACES)[1]):
         traced.clear()
-        trace(bundle, "A dog.", **given)
+        trace(bundle, Query("A dog.", **given))
         assert client.post("/api/v1/trace", json={"text": "A dog.", **given}).status_code == 200
 
         assert set(traced) == {arrives(**given)}

@@ -102,6 +102,7 @@ def _check(options: LookOptions) -> None:
 @shown_progress()
 def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.tools.inspection.trace.build import trace
+    from glassformer.tools.inspection.trace.schema import Query
     from glassformer.tools.web.living_page import write_page
     from glassformer.tools.web.look.single_file import build_page
     from glassformer.tools.web.look.stored import stored_answers
@@ -114,9 +115,8 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
         size = f"{out.stat().st_size / 1e6:.1f} MB"
         print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
         return 0
-    seen = trace(
-        bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
-    )
+    question = Query(text, options.length_penalty, beam=options.beam)
+    seen = trace(bundle, question, glossary=terms)
     for left_out in seen.bounds.left_out:
         print(left_out)
     page = build_page(stored_answers(bundle, seen), title=text)

@@ -26,7 +26,7 @@ def translator(request, beginner):
 
 @pytest.fixture(scope="module")
 def traced(translator):
-    return trace(translator, TEXT, beam=3)
+    return trace(translator, Query(TEXT, beam=3))
 
 
 def tensors(traced):
@@ -38,15 +38,15 @@ def tensors(traced):
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_answer_is_the_translators(translator, beam):
     for text, item in zip(TEXTS, translator.translate(TEXTS, beam=beam), strict=True):
-        answer = trace(translator, text, beam=beam).answer
+        answer = trace(translator, Query(text, beam=beam)).answer
         assert (answer.text, answer.score) == (item.text, pytest.approx(item.score, abs=1e-4))
 
 
 def test_a_glossary_s_terms_have_places_in_the_free_answer(beginner):
     translator = beginner(norm="post")
     glossary = {"dog": ["Hund", "Hunde"], "cat": "Katze", "runs": "steht"}
-    with_terms = trace(translator, TEXT, beam=3, glossary=glossary)
-    free = trace(translator, TEXT, beam=3)
+    with_terms = trace(translator, Query(TEXT, beam=3), glossary=glossary)
+    free = trace(translator, Query(TEXT, beam=3))
     assert (with_terms.answer, with_terms.beam) == (free.answer, free.beam)
     dog, runs = with_terms.terms
     assert (dog.term, dog.forms, runs.term) == ("dog", ["Hund", "Hunde"], "runs")
@@ -223,16 +223,16 @@ def test_a_watched_search_that_is_known_beforehand():
 def test_going_on_from_another_candidate(translator, traced):
     other = traced.steps[1].candidates[2]
     ids = [traced.target.pieces[0].id, other.id]
-    branch = trace(translator, TEXT, beam=3, forced_prefix=ids)
+    branch = trace(translator, Query(TEXT, beam=3, forced_prefix=ids))
     assert [piece.id for piece in branch.target.pieces][:2] == ids
     assert [step.forced for step in branch.steps][:3] == [True, True, False]
     assert branch.steps[1].written.log_probability == pytest.approx(other.log_probability)
     same = [[one.id for one in seen.steps[1].candidates] for seen in (branch, traced)]
     assert same[0] == same[1]
-    ended = trace(translator, TEXT, forced_prefix=[ids[0], 3])
+    ended = trace(translator, Query(TEXT, forced_prefix=[ids[0], 3]))
     assert [piece.id for piece in ended.target.pieces] == [ids[0], 3]
     assert ended.answer.finished
-    words = trace(translator, TEXT, beam=3, forced_prefix="Ein Hund")
+    words = trace(translator, Query(TEXT, beam=3, forced_prefix="Ein Hund"))
     expected = translator.translate([TEXT], beam=3, prefixes=["Ein Hund"])[0].text
     assert words.answer.text == expected
 
@@ -246,7 +246,7 @@ def test_json_gives_the_trace_back(traced):
 def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
     monkeypatch.setattr(trace_module, "_PIECES", 4)
     monkeypatch.setattr(trace_module, "_VECTOR_NUMBERS", 10)
-    small = trace(translator, TEXT, beam=3)
+    small = trace(translator, Query(TEXT, beam=3))
     sizes = (len(traced.source.pieces), len(traced.target.pieces))
     assert (small.bounds.source_pieces, small.bounds.target_pieces) == sizes
     assert [line.split(";")[0] for line in small.bounds.left_out] == [

@@ -17,7 +17,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError
 from glassformer.tools.inspection.trace.array_codec import EncodedArray
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.tools.inspection.trace.schema import Changes, Head
+from glassformer.tools.inspection.trace.schema import Changes, Head, Query
 from glassformer.tools.web.living_page import about, rounded
 from tests.node import node
 
@@ -113,7 +113,7 @@ def both(bundle):
         "requests": to_jsonable_python(list(asked.values())),
     }
     ours = node(SCRIPT, given)
-    theirs = [trace(bundle, request["text"], **_rest(request)) for request in asked.values()]
+    theirs = [trace(bundle, Query(request["text"], **_rest(request))) for request in asked.values()]
     return dict(zip(CASES, zip(ours, theirs, strict=True), strict=True))
 
 
@@ -149,7 +149,7 @@ def test_a_prefix_of_other_ids_than_pieces_is_refused_as_in_python(bundle):
         with pytest.raises(AssertionError, match="The prefix holds a piece"):
             node(SCRIPT, {**given, "requests": [{"text": TEXT, "forced_prefix": prefix}]})
         with pytest.raises(UsageError, match=f"forced_prefix: the id {wrong} is no ordinary"):
-            trace(bundle, TEXT, forced_prefix=prefix)
+            trace(bundle, Query(TEXT, forced_prefix=prefix))
 
 
 def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ import pytest
 from glassformer.bundle import load_bundle
 from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.tools.inspection.trace.schema import Changes, Head
+from glassformer.tools.inspection.trace.schema import Changes, Head, Query
 from glassformer.tools.web.look.single_file import LOOK_FOLDER, build_page
 from glassformer.tools.web.look.stored import stored_answers
 
@@ -139,7 +139,7 @@ def test_each_head_off_has_the_librarys_effect(bundle_directory):
     assert stored["without"].keys() == names
     ids = [piece.id for piece in seen.target.pieces]
     off = Changes(heads_off=[Head("cross", 0, 1)])
-    other = trace(bundle, "Two men sit.", forced_prefix=ids, changes=off)
+    other = trace(bundle, Query("Two men sit.", forced_prefix=ids, changes=off))
     changes = [
         new.written.log_probability - old.written.log_probability
         for old, new in zip(seen.steps, other.steps, strict=True)

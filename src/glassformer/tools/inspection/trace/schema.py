@@ -9,6 +9,7 @@ Logarithms are natural.
 Within one ``version`` fields are added; no field is renamed or changes its meaning.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -89,17 +90,26 @@ class Changes:
 
 @dataclass(frozen=True)
 class Query:
-    """The text, the options of the search, and the changes."""
+    """The text, the options of the search, and the changes; a trace holds it with None filled in.
+
+    >>> Query("A dog.", beam=1).top
+    10
+    """
 
     text: str
-    length_penalty: float
-    forced_prefix: list[int]
-    """Ids that the translation must begin with."""
+    """One source sentence; of several, the trace shows the first."""
+    length_penalty: float | None = None
+    """The paper's alpha (section 6.1); None: the bundle's."""
+    forced_prefix: str | Sequence[int] = ()
+    """The beginning of the answer, as text or as ids of pieces; a trace holds ids. To continue from
+    another candidate of step ``i``, give the ids of the steps before it and the candidate's. The
+    end symbol may be the last."""
     beam: int = BEAM
+    """Hypotheses of the search."""
     top: int = 10
     """Candidates of each step."""
     reference: str | None = None
-    """A correct translation."""
+    """A correct translation, whose way through the search the trace records."""
     changes: Changes = field(default_factory=Changes)
 
 
