@@ -192,17 +192,6 @@ def change_model(directory, **changes):
     change_config(directory, model={**model, **changes})
 
 
-def as_of_version_2(directory):
-    """As commit 46af4be wrote it: no checksum of the settings, sentences of the user."""
-    path = directory / "config.json"
-    config = json.loads(path.read_text())
-    del config["examples"], config["sha256"]["config.json"]
-    config["about"]["examples"] = ["my own sentence"]
-    unset = {name for name, value in config.items() if value in (None, [])}
-    kept = {name: value for name, value in config.items() if name not in unset}
-    path.write_text(json.dumps(kept | {"format_version": 2}))
-
-
 def without_a_setting(directory):
     model = json.loads((directory / "config.json").read_text())["model"]
     del model["num_heads"]
@@ -288,7 +277,11 @@ FAULTS = {
     ),
     "another version": (
         lambda d: change_config(d, format_version=4, later=1),
-        "config.json: format_version: 4, but this glassformer reads 1 to 3: update glassformer",
+        "config.json: format_version: 4, but this glassformer reads 3: update glassformer",
+    ),
+    "a version of a preview": (
+        lambda d: change_config(d, format_version=2),
+        "config.json: format_version: 2, but this glassformer reads 3: train or import it anew",
     ),
     "an unknown setting": (lambda d: change_config(d, colour="red"), "json: colour: no such name"),
     "an unknown setting of the model": (
@@ -416,10 +409,9 @@ def test_a_flipped_bit_in_each_byte_of_the_config_is_found(saved):
     "change",
     [
         lambda directory: change_model(directory, position_offset=2),
-        lambda directory: change_config(directory, format_version=2),
         lambda directory: change_config(directory, about={}),
     ],
-    ids=["of the model", "version", "about"],
+    ids=["of the model", "about"],
 )
 def test_a_changed_setting_is_found_by_the_checksum(saved, change):
     change(saved)
@@ -462,41 +454,6 @@ def test_a_person_may_change_the_readme(saved):
     flip_a_bit(saved / "README.md")
 
     assert load_bundle(saved).languages == ("en", "de")
-
-
-def test_a_bundle_of_version_2_loads_with_a_line_in_the_log(saved, caplog):
-    before = load_bundle(saved)
-    as_of_version_2(saved)
-
-    after = load_bundle(saved)
-
-    [record] = caplog.records
-    assert record.message == (
-        f"{saved / 'config.json'}: format_version 2 has no checksum: its settings are not verified"
-    )
-    source, target = before.tokenizers
-    same = replace(after, model=before.model, source_tokenizer=source, target_tokenizer=target)
-    assert same == before
-    assert after.source_tokenizer.serialized == source.serialized
-    old, new = before.model.state_dict(), after.model.state_dict()
-    assert all(torch.equal(old[name], new[name]) for name in old)
-    flip_a_bit(saved / "model.safetensors")
-    with pytest.raises(ChecksumError, match=r"model.safetensors: checksum mismatch"):
-        load_bundle(saved)
-    caplog.clear()
-    load_bundle(saved, verify=False)
-    assert not caplog.records
-
-
-def test_the_sentences_of_version_2_are_not_saved_again(saved):
-    as_of_version_2(saved)
-
-    bundle = load_bundle(saved)
-    assert bundle.examples == ()
-    save_bundle(bundle, saved)
-
-    assert b'"format_version": 3' in (saved / "config.json").read_bytes()
-    assert all(b"my own" not in path.read_bytes() for path in saved.iterdir())
 
 
 @pytest.mark.parametrize("beam", [1, 3])

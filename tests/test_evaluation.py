@@ -2,14 +2,17 @@
 
 import json
 import math
+import sys
 
 import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
+from sacremoses.corpus import NonbreakingPrefixes
 
 from glassformer.evaluation import (
     LANGUAGES,
+    MOSES,
     PAPER_RULER,
     Scores,
     corpus_scores,
@@ -210,6 +213,18 @@ def test_the_paper_ruler_is_labelled_wherever_it_is_shown():
     line = next(line for line in table.splitlines() if line.startswith("paper ruler"))
     assert PAPER_RULER in line
     assert "not comparable with cased sacreBLEU" in line
+
+
+def test_without_its_extra_there_is_no_paper_ruler(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+
+    assert corpus_scores(["ein Hund"], ["ein Hund"], language="de").paper_ruler is None
+    with pytest.raises(InputError, match=r"needs sacremoses: pip install 'glassformer\[ruler\]'"):
+        paper_ruler(["ein Hund"], ["ein Hund"], language="de")
+
+
+def test_the_ruler_has_the_languages_of_moses():
+    assert set(NonbreakingPrefixes().available_langs.values()) == MOSES
 
 
 def test_a_language_without_moses_rules_is_an_error_of_the_paper_ruler():

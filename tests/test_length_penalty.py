@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Query
 from glassformer.translator import Translator
 
 TEXT = "grass and snow"
@@ -31,4 +32,4 @@ def test_a_translator_takes_its_bundles(translator, own):
 def test_so_does_a_trace(own):
     for parts in (own, own.bundle):
         assert trace(parts, TEXT).asked.length_penalty == 2.0
-    assert trace(own, TEXT, length_penalty=0.0).beam.length_penalty == 0.0
+    assert trace(own, Query(TEXT, length_penalty=0.0)).beam.length_penalty == 0.0

@@ -1,8 +1,10 @@
 """Each field of ``SearchOptions`` reaches each engine, from each face of the program.
 
-The two halves meet at an engine's ``decode``. First: a setting that a person gives arrives there,
-and no other changes. Second: a setting that arrives there reaches torch's searches, and
-CTranslate2. ``FIELDS`` names every field, so that a new field fails here until each way carries it.
+The two halves meet at an engine's ``decode``. First: the settings that a person gives arrive there.
+Second: the settings that arrive there reach torch's searches, and CTranslate2. ``FIELDS`` has a
+value of its own for each field. So one call with all of them shows a field that is lost or that
+takes another's place, and a call with none shows one that is set unasked. A new field fails here
+until each way carries it.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from starlette.testclient import TestClient
 
 from glassformer.decoding import engine as torch_searches
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.engine import Job, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.engine import Job, SearchOptions, TorchEngine
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.evaluation import evaluate
@@ -38,13 +40,14 @@ from glassformer.tools.documents.files.formats import FORMATS, translated_file
 from glassformer.tools.documents.html import translated_html
 from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Query
 from glassformer.tools.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.tools.interchange.ctranslate2.export import token_names
 from glassformer.tools.interchange.ctranslate2.workers import Workers
 from glassformer.tools.web.schema import TraceRequest, TranslateRequest
 from glassformer.tools.web.server import Settings, create_app
 from glassformer.tools.web.service import Service
-from glassformer.translator import Sampling, Translator
+from glassformer.translator import Sampling, TranslateSettings, Translator
 
 FIELDS = {
     "beam": 7,
@@ -56,7 +59,7 @@ FIELDS = {
     "min_length": 6,
 }
 ALPHA = 0.9  # of the bundle
-ONE_OF_FIELDS = pytest.mark.parametrize("name", FIELDS)
+NONE_AND_ALL = ({}, FIELDS)
 
 
 def arrives(**settings):
@@ -94,7 +97,9 @@ def translator(bundle, recorder):
 
 def test_each_field_has_a_value_of_its_own():
     assert FIELDS.keys() == {option.name for option in fields(SearchOptions)}
-    assert FIELDS.keys() == SearchSettings.__annotations__.keys()
+    others = {"prefixes", "glossary", "alignment", "split"}
+    assert FIELDS.keys() == TranslateSettings.__annotations__.keys() - others
+    assert len(set(FIELDS.values())) == len(FIELDS)
     for name, value in FIELDS.items():
         assert value not in (getattr(SearchOptions(), name), getattr(arrives(), name))
 
@@ -142,18 +147,18 @@ WAYS = {
 
 @pytest.mark.parametrize("protects", [False, True], ids=["as it is", "protecting"])
 @pytest.mark.parametrize("way", WAYS)
-@ONE_OF_FIELDS
-def test_a_call_hands_it_on(translator, recorder, name, way, protects):
-    WAYS[way](ProtectingTranslator(translator) if protects else translator, **{name: FIELDS[name]})
+def test_a_call_hands_them_on(translator, recorder, way, protects):
+    for given in NONE_AND_ALL:
+        recorder.received.clear()
+        WAYS[way](ProtectingTranslator(translator) if protects else translator, **given)
 
-    assert set(recorder.received) == {arrives(**{name: FIELDS[name]})}
+        assert set(recorder.received) == {arrives(**given)}
 
 
-@ONE_OF_FIELDS
-def test_a_text_that_is_translated_again_takes_it_too(translator, recorder, name):
-    ProtectingTranslator(translator).translate(SPANS, split=False, **{name: FIELDS[name]})
+def test_a_text_that_is_translated_again_takes_them_too(translator, recorder):
+    ProtectingTranslator(translator).translate(SPANS, split=False, **FIELDS)
 
-    assert recorder.received == 2 * [arrives(**{name: FIELDS[name]})]
+    assert recorder.received == 2 * [arrives(**FIELDS)]
 
 
 def test_each_format_has_a_file():
@@ -165,6 +170,12 @@ def test_each_format_has_a_file():
 WORDS = {name: [f"--{name.replace('_', '-')}", str(value)] for name, value in FIELDS.items()}
 WORDS["sampling"] = ["--sample", "--temperature", "0.5", "--top-k", "4", "--top-p", "0.75"]
 REFUSED_WITH_FILES = {"n_best", "sampling"}  # one file in, one file out
+
+
+def some(names):
+    """The words of these fields on a command line, and their values."""
+    names = [name for name in FIELDS if name in names]
+    return [word for name in names for word in WORDS[name]], {name: FIELDS[name] for name in names}
 
 
 @pytest.fixture
@@ -189,21 +200,23 @@ def seedless(options):
 
 
 @pytest.mark.parametrize("protects", ["--protect", "--no-protect"])
-@ONE_OF_FIELDS
-def test_translate_hands_on_the_option_for_lines(command, name, protects):
+@pytest.mark.parametrize("names", [(), FIELDS], ids=["none", "all"])
+def test_translate_hands_on_its_options_for_lines(command, names, protects):
     lines = "\n".join(LINES + SPANS).encode()
+    words, given = some(names)
 
-    received = command("translate", "any", protects, *WORDS[name], data=lines)
+    received = command("translate", "any", protects, *words, data=lines)
 
-    assert set(map(seedless, received)) == {seedless(arrives(**{name: FIELDS[name]}))}
+    assert set(map(seedless, received)) == {seedless(arrives(**given))}
 
 
 @pytest.mark.parametrize("format", sorted(FILES.keys() - {"txt"}))
-@pytest.mark.parametrize("name", sorted(FIELDS.keys() - REFUSED_WITH_FILES))
-def test_translate_hands_on_the_option_for_a_file(command, name, format):
-    received = command("translate", "any", "--format", format, *WORDS[name], data=FILES[format])
+def test_translate_hands_on_its_options_for_a_file(command, format):
+    words, given = some(FIELDS.keys() - REFUSED_WITH_FILES)
 
-    assert set(received) == {arrives(**{name: FIELDS[name]})}
+    received = command("translate", "any", "--format", format, *words, data=FILES[format])
+
+    assert set(received) == {arrives(**given)}
 
 
 def test_translate_has_an_option_for_each_field():
@@ -221,18 +234,22 @@ def pair_of_files(tmp_path):
     return paths
 
 
-@pytest.mark.parametrize("name", sorted(FIELDS.keys() & EvaluateOptions.model_fields.keys()))
-def test_evaluate_hands_on_its_options(command, pair_of_files, name):
-    received = command("evaluate", "any", *pair_of_files, *WORDS[name])
+def test_evaluate_hands_on_its_options(command, pair_of_files):
+    words, given = some(EvaluateOptions.model_fields)
 
-    assert set(received) == {arrives(**{name: FIELDS[name]})}
+    received = command("evaluate", "any", *pair_of_files, *words)
+
+    assert given
+    assert set(received) == {arrives(**given)}
 
 
-@pytest.mark.parametrize("name", sorted(FIELDS.keys() & signature(evaluate).parameters.keys()))
-def test_the_function_evaluate_hands_on_its_options(translator, recorder, name):
-    evaluate(translator, LINES[:1], ["Ein Hund."], **{name: FIELDS[name]})
+def test_the_function_evaluate_hands_on_its_options(translator, recorder):
+    _, given = some(signature(evaluate).parameters)
 
-    assert set(recorder.received) == {arrives(**{name: FIELDS[name]})}
+    evaluate(translator, LINES[:1], ["Ein Hund."], **given)
+
+    assert given
+    assert set(recorder.received) == {arrives(**given)}
 
 
 def test_backtranslate_hands_on_its_options(command, tmp_path):
@@ -335,28 +352,25 @@ def traced(monkeypatch):
     return received
 
 
-OF_TRACES = sorted(FIELDS.keys() & TraceRequest.model_fields.keys())
+OF_TRACES = FIELDS.keys() & TraceRequest.model_fields.keys()
 
 
-@pytest.mark.parametrize("name", OF_TRACES)
-def test_a_trace_takes_its_options(client, bundle, traced, name):
-    given = {name: FIELDS[name]}
+def test_a_trace_takes_its_options(client, bundle, traced):
+    for given in ({}, some(OF_TRACES)[1]):
+        traced.clear()
+        trace(bundle, Query("A dog.", **given))
+        assert client.post("/api/v1/trace", json={"text": "A dog.", **given}).status_code == 200
 
-    trace(bundle, "A dog.", **given)
-    assert client.post("/api/v1/trace", json={"text": "A dog.", **given}).status_code == 200
-
-    assert set(traced) == {arrives(**given)}
+        assert set(traced) == {arrives(**given)}
 
 
 def test_look_hands_on_its_options(command, traced, tmp_path):
-    out = tmp_path / "page.html"
-    offered = FIELDS.keys() & LookOptions.model_fields.keys()
-    words = [word for name in offered for word in WORDS[name]]
+    words, given = some(LookOptions.model_fields)
 
-    command("look", "any", "--text", "A dog.", "--out", out, *words)
+    command("look", "any", "--text", "A dog.", "--out", tmp_path / "page.html", *words)
 
-    assert offered == set(OF_TRACES)
-    assert traced[0] == arrives(**{name: FIELDS[name] for name in offered})
+    assert given.keys() == OF_TRACES
+    assert traced[0] == arrives(**given)
 
 
 # From the engine's options to torch's searches.
@@ -409,19 +423,19 @@ def setting(settings, name):
     return getattr(processor, attribute)
 
 
-@pytest.mark.parametrize(
-    ("search", "name"),
-    [(search, name) for search in SEARCHES for name in sorted(SEARCHES[search][1])],
-)
-def test_torch_s_searches_take_it(searched, search, name):
-    used, settings, _ = searched(SearchOptions(**{**SEARCHES[search][0], name: FIELDS[name]}))
+@pytest.mark.parametrize("search", SEARCHES)
+def test_torch_s_searches_take_what_they_know(searched, search):
+    chosen, known = SEARCHES[search]
+    used, settings, _ = searched(
+        SearchOptions(**chosen, **{n: FIELDS[n] for n in known - {*chosen}})
+    )
 
     assert used == search
-    assert setting(settings, name) == FIELDS[name]
-    others = {type(each) for each in settings["processors"]}
-    assert others == ({PROCESSORS[name][0]} if name in PROCESSORS else set())
-    longest = FIELDS["min_length"] + 1 if name == "min_length" else 1 + EXTRA
-    assert settings["max_lengths"].tolist() == [longest]
+    assert {name: setting(settings, name) for name in known} == {n: FIELDS[n] for n in known}
+    assert settings["max_lengths"].tolist() == [FIELDS["min_length"] + 1]
+    used, settings, _ = searched(SearchOptions(**chosen))
+    assert (used, settings["processors"]) == (search, [])
+    assert settings["max_lengths"].tolist() == [1 + EXTRA]
 
 
 def test_each_field_is_known_to_a_search():
@@ -442,14 +456,14 @@ def test_draws_begin_with_the_seed(searched):
 
 # From the engine's options to CTranslate2.
 
+# `n_best` and `length_penalty` are not there: this engine ranks the hypotheses itself.
 IN_CTRANSLATE2 = {
-    "beam": {"beam_size": 7, "num_hypotheses": 7},
-    "n_best": {},  # this engine ranks the hypotheses itself, with the length penalty
-    "length_penalty": {},
-    "sampling": None,  # torch's work
-    "repetition_penalty": {"repetition_penalty": 1.75},
-    "no_repeat_ngram": {"no_repeat_ngram_size": 4},
-    "min_length": {"min_decoding_length": 6, "max_decoding_length": 7},
+    "beam_size": 7,
+    "num_hypotheses": 7,
+    "repetition_penalty": 1.75,
+    "no_repeat_ngram_size": 4,
+    "min_decoding_length": 6,
+    "max_decoding_length": 7,
 }
 
 
@@ -487,28 +501,30 @@ def ctranslate2(bundle, workers, recorder):
     return CTranslate2Engine(workers, *names, Vocabulary.of(target), recorder, extra_length=EXTRA)
 
 
-@ONE_OF_FIELDS
-def test_ctranslate2_takes_it(ctranslate2, workers, recorder, name):
+def test_ctranslate2_takes_them(ctranslate2, workers):
+    searched = {name: value for name, value in FIELDS.items() if name != "sampling"}
+
     ctranslate2.decode(Job([[300]]), SearchOptions())
-    ctranslate2.decode(Job([[300]]), SearchOptions(**{name: FIELDS[name]}))
+    ctranslate2.decode(Job([[300]]), SearchOptions(**searched))
 
-    if IN_CTRANSLATE2[name] is None:
-        assert recorder.received[-1] == SearchOptions(**{name: FIELDS[name]})
-        assert len(workers.many.calls) == 1
-        return
     before, after = workers.many.calls
-    assert {key: x for key, x in after.items() if x != before[key]} == IN_CTRANSLATE2[name]
+    assert {key: x for key, x in after.items() if x != before[key]} == IN_CTRANSLATE2
 
 
-@ONE_OF_FIELDS
-def test_torch_takes_it_for_the_sentences_that_ctranslate2_leaves(
-    ctranslate2, workers, recorder, name
-):
+def test_torch_draws_in_the_place_of_ctranslate2(ctranslate2, workers, recorder):
+    ctranslate2.decode(Job([[300]]), SearchOptions(**FIELDS))
+
+    assert recorder.received == [SearchOptions(**FIELDS)]
+    assert not workers.many.calls
+
+
+def test_torch_takes_them_for_the_sentences_that_ctranslate2_leaves(ctranslate2, workers, recorder):
+    searched = {name: value for name, value in FIELDS.items() if name != "sampling"}
     workers.many.certain = False
 
-    ctranslate2.decode(Job([[300]]), SearchOptions(**{name: FIELDS[name]}))
+    ctranslate2.decode(Job([[300]]), SearchOptions(**searched))
 
-    assert recorder.received == [SearchOptions(**{name: FIELDS[name]})]
+    assert recorder.received == [SearchOptions(**searched)]
 
 
 def test_ctranslate2_s_hypotheses_are_counted_and_scored_by_the_options(ctranslate2):

@@ -26,7 +26,11 @@ from glassformer.tools.inspection.plots.positions import (
 )
 from glassformer.tools.inspection.plots.schedule import plot_schedule as plot_schedule
 from glassformer.tools.inspection.trace.build import trace as trace
-from glassformer.tools.inspection.trace.schema import Changes as Changes, Head as Head
+from glassformer.tools.inspection.trace.schema import (
+    Changes as Changes,
+    Head as Head,
+    Query as Query,
+)
 from glassformer.model.attention import (
     MultiHeadAttention as MultiHeadAttention,
     fused_attention as fused_attention,

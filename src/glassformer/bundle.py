@@ -9,7 +9,6 @@ reads it.
 """
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from glassformer.support.tensors import load_weights, save_tensors, shapes_of, u
 __all__ = [
     "FORMAT_VERSION",
     "MOST_EXAMPLES",
+    "PARTS_RECORD",
     "Bundle",
     "TranslatorParts",
     "check_bundle",
@@ -45,12 +45,13 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 3
-"""The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
+"""The version that this program writes and reads."""
 MOST_EXAMPLES = 3
 """The texts that a page offers, at most."""
+PARTS_RECORD = Path("parts", "parts.json")
+"""A file of bundles that ``glassformer learn train`` made: whose part is in which place."""
 _CONFIG = "config.json"
 _MOST_CONFIG_BYTES = 16 << 20
-_LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -165,10 +166,9 @@ class _StoredConfig(BaseModel):
     @field_validator("format_version")
     @classmethod
     def _is_known(cls, version: int) -> int:
-        if not 1 <= version <= FORMAT_VERSION:
-            raise ValueError(
-                f"{version}, but this glassformer reads 1 to {FORMAT_VERSION}: update glassformer"
-            )
+        if version != FORMAT_VERSION:
+            remedy = "update glassformer" if version > FORMAT_VERSION else "train or import it anew"
+            raise ValueError(f"{version}, but this glassformer reads {FORMAT_VERSION}: {remedy}")
         return version
 
 
@@ -246,9 +246,7 @@ def load_bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
         target_tokenizer,
-        # Bundles of format_version 1 and 2 hold sentences of their validation text there.
-        about={name: value for name, value in config.about.items() if name != "examples"},
-        **{name: getattr(config, name) for name in _AS_IT_IS - {"about"}},
+        **{name: getattr(config, name) for name in _AS_IT_IS},
     )
 
 
@@ -259,15 +257,8 @@ def _settings_hash(settings: dict[str, Any]) -> str:
 
 
 def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
-    """Compare the settings with their hash; versions 1 and 2 have none: the log gets a line."""
-    noted = config.sha256.get(_CONFIG)
-    if noted is None and config.format_version < FORMAT_VERSION:
-        _LOG.warning(
-            "%s: format_version %d has no checksum: its settings are not verified",
-            path,
-            config.format_version,
-        )
-    elif noted != _settings_hash(parsed_json(content, dict[str, Any], path)):
+    """Compare the settings with their hash."""
+    if config.sha256.get(_CONFIG) != _settings_hash(parsed_json(content, dict[str, Any], path)):
         raise ChecksumError(
             f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
         )

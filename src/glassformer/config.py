@@ -19,6 +19,7 @@ __all__ = [
     "MOST_REPETITION_PENALTY",
     "ModelConfig",
     "Options",
+    "check_heads",
     "check_width",
     "presets",
 ]
@@ -212,11 +213,14 @@ def check_width(d_model: int, num_heads: int = 1) -> None:
     """Refuse a width that sine-cosine pairs or ``num_heads`` do not divide."""
     if d_model < 2 or d_model % 2:
         raise ValueError(f"d_model must be even, as sine-cosine pairs are, got {d_model}")
-    if d_model % num_heads:
-        raise ValueError(
-            f"d_model {d_model} is not divisible by num_heads {num_heads}"
-            f" (remainder {d_model % num_heads})"
-        )
+    check_heads(d_model, num_heads)
+
+
+def check_heads(d_model: int, num_heads: int) -> None:
+    """Refuse a number of heads that does not divide the width."""
+    if num_heads < 1 or d_model % num_heads:
+        remainder = f" (remainder {d_model % num_heads})" if num_heads > 0 else ""
+        raise ValueError(f"d_model {d_model} is not divisible by num_heads {num_heads}{remainder}")
 
 
 def _sizes(d_model: int, num_heads: int, d_ff: int, blocks: int, dropout: float) -> dict[str, Any]:

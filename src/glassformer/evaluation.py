@@ -13,9 +13,9 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import sacremoses
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -23,13 +23,14 @@ from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM, TextMetric
 from glassformer.data.words import is_unspaced
-from glassformer.support.errors import InputError, UsageError
+from glassformer.support.errors import InputError, UsageError, missing_extra
 from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
 
 __all__ = [
     "LANGUAGES",
     "METRIC_NAMES",
+    "MOSES",
     "PAPER_RULER",
     "MetricScore",
     "Scores",
@@ -50,9 +51,14 @@ PAPER_RULER = (
 )
 """The remark beside every paper ruler."""
 
-_MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.values())
+_CODES = """
+    as bn ca cs de el en es et fi fr ga gu hi hu is it kn lt lv ml mni mr nl or pa pl pt ro ru sk sl
+    sv ta tdt te yue zh
+"""
+MOSES = frozenset(_CODES.split())
+"""The language codes for which Moses, and so the paper ruler, has rules."""
 
-LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
+LANGUAGES = tuple(sorted(MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
 METRIC_NAMES: dict[TextMetric, str] = {"bleu": "BLEU", "chrf": "chrF++"}
@@ -156,7 +162,7 @@ def corpus_scores(
     exact match equals one of its references, character for character. ``language``, any code of the
     target language or its English name, decides how BLEU tokenises scripts without spaces. For
     these there is no TER and no paper ruler. The paper ruler needs a language for which Moses has
-    rules, and is None otherwise. ``quick`` leaves out TER and the ruler, for validations.
+    rules, and the extra ``ruler``; it is None otherwise. ``quick`` leaves out TER and the ruler.
 
     Raises:
         InputError: no sentences, or not as many references as translations.
@@ -172,7 +178,7 @@ def corpus_scores(
     }
     if not quick and not is_unspaced(language):
         measured["ter"] = _measure(TER(), hypotheses, streams)
-        if (code := language_of(language)) in _MOSES:
+        if (code := language_of(language)) in MOSES and find_spec("sacremoses"):
             measured["paper_ruler"] = paper_ruler(hypotheses, references, language=code)
     exact = sum(h in accepted for h, *accepted in zip(hypotheses, *streams, strict=True))
     return Scores(
@@ -201,18 +207,22 @@ def paper_ruler(
 
     Raises:
         UsageError: Moses has no rules for ``language``.
-        InputError: no sentences, or not as many references as translations.
+        InputError: no sentences, not as many references as translations, or no extra ``ruler``.
 
     >>> tokenised, written = "ein mann , der „ lacht “ .", "Ein Mann, der “lacht”."
     >>> round(paper_ruler([tokenised], [written], language="de").score)
     100
     """
     language = language_of(language)
-    if language not in _MOSES:
+    if language not in MOSES:
         raise UsageError(
             f"the paper ruler cannot tokenise language {language!r}: "
-            f"Moses has rules for {', '.join(sorted(_MOSES))}"
+            f"Moses has rules for {', '.join(sorted(MOSES))}"
         )
+    try:
+        import sacremoses
+    except ModuleNotFoundError:
+        raise missing_extra("sacremoses", "ruler") from None
     # Perl parity: by default the Python port turns ’ into ', but the original script into ".
     normaliser = sacremoses.MosesPunctNormalizer(language, perl_parity=True)
     tokeniser = sacremoses.MosesTokenizer(language)

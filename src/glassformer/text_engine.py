@@ -172,7 +172,7 @@ class TextEngine:
 
     def check_prefix(self, ids: Sequence[int], room: int) -> None:
         """Raise UsageError for an unknown character, or if the ids do not fit the room."""
-        if self.target.unk_id in ids:
+        if Vocabulary.of(self.target).wrong_in_prefix(ids):
             raise UsageError(
                 "a prefix has a character that the target tokenizer lacks: leave it out"
             )

@@ -7,22 +7,24 @@ from functools import cached_property
 from math import fsum
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from glassformer.alignment.align import align, check_lengths, with_alignment
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
-from glassformer.data.batches import like_sizes, pad_rows
+from glassformer.data.batches import like_sizes, pad_rows, shift
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.engine import Engine, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.engine import Engine, SearchOptions, TorchEngine
 from glassformer.decoding.sampling import Sampling
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
@@ -30,7 +32,7 @@ from glassformer.support.devices import device_of
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
-__all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
+__all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
 
 # The engines that are tools, each loaded when it is asked for: the core's one door to them.
 _ENGINES = {
@@ -40,13 +42,23 @@ _TORCH_WEIGHTS = ("float32", "bfloat16")
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
 
-class TranslateSettings(SearchSettings, total=False):
-    """The settings of `Translator.translate`, as callers give them by keyword."""
+class TranslateSettings(TypedDict, total=False):
+    """The settings of `Translator.translate`, as callers give them by keyword.
+
+    From ``beam`` on they are fields of :class:`~glassformer.decoding.engine.SearchOptions`.
+    """
 
     prefixes: Sequence[str] | None
     glossary: Mapping[str, str | Sequence[str]] | Terms | None
     alignment: bool
     split: bool
+    beam: int
+    n_best: int
+    length_penalty: float
+    sampling: Sampling | None
+    repetition_penalty: float
+    no_repeat_ngram: int
+    min_length: int
 
 
 class LoadSettings(TypedDict, total=False):
@@ -162,23 +174,16 @@ class Translator:
         return self.source_tokenizer, self.target_tokenizer
 
     def translate(
-        self,
-        texts: Sequence[str],
-        *,
-        prefixes: Sequence[str] | None = None,
-        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-        alignment: bool = False,
-        split: bool = True,
-        **search: Unpack[SearchSettings],
+        self, texts: Sequence[str], **settings: Unpack[TranslateSettings]
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
         Lines are translated one by one, and so are sentences if the bundle has learnt from single
-        ones; the white space between them stays. Without ``split``, only a line of more than 200
+        ones; the white space between them stays. With ``split=False``, only a line of more than 200
         subwords is cut. A text of several segments has no alternatives.
 
-        ``prefixes``: the text that each translation begins with. ``alignment`` links each word to
-        the source words that it was made from.
+        ``prefixes``: the text that each translation begins with. ``alignment=True`` links each word
+        to the source words that it was made from.
 
         ``glossary``: target terms by source terms; a target term may be a list of forms, such as
         cases, of which one will do. A term counts in a text that holds its words, exactly or with a
@@ -186,7 +191,7 @@ class Translator:
         the place of the words that the alignment links to it; the words around them stay. Without
         such words the translation stays.
 
-        ``search``: ``beam``, ``n_best``, ``sampling`` and the other fields of
+        ``beam``, ``n_best``, ``sampling`` and the other settings are fields of
         :class:`~glassformer.decoding.engine.SearchOptions`; without ``length_penalty``, the
         bundle's. No alternative is blank, and none differs from a better one in white space or the
         final full stop only.
@@ -196,10 +201,12 @@ class Translator:
         """
         self._begin()
         _check_texts("texts", texts)
+        prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
+        alignment, split = settings.pop("alignment", False), settings.pop("split", True)
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        settings: SearchSettings = {"length_penalty": self.bundle.length_penalty, **search}
-        options = SearchOptions(**settings)
+        search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
+        options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
         engine = self._text_engine
         translations = engine.translate(texts, options, prefixes or (), split=split)
@@ -239,10 +246,12 @@ class Translator:
         sizes = list(zip(map(len, inputs), map(len, labels), strict=True))
         check_lengths(sizes, self.model.config)
         scores: list[list[float]] = [[]] * len(inputs)
+        begin = len(self.target_tokenizer.prefix_ids)
         for rows in like_sizes([2 * max(size) for size in sizes], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
-            for row, values in zip(rows, self._log_probabilities(*chosen), strict=True):
-                scores[row] = values
+            values = target_log_probabilities(self.model, *chosen).tolist()
+            for row, of_target in zip(rows, values, strict=True):
+                scores[row] = of_target[begin : len(labels[row])]
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
@@ -292,19 +301,23 @@ class Translator:
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
 
-    @torch.inference_mode()
-    def _log_probabilities(
-        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
-    ) -> list[list[float]]:
-        """log p of each target token of each pair; sources and targets end with the end symbol."""
-        tokenizer = self.target_tokenizer
-        source = pad_rows(sources, self.source_tokenizer.pad_id).to(self.device)
-        labels = pad_rows(targets, tokenizer.pad_id).to(self.device)
-        inputs = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
-        logits = self.model(source, pad_rows(inputs, tokenizer.pad_id).to(self.device))
-        of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-        rows, begin = of_labels.tolist(), len(tokenizer.prefix_ids)
-        return [row[begin : len(ids)] for row, ids in zip(rows, targets, strict=True)]
+
+@torch.inference_mode()
+def target_log_probabilities(
+    model: Transformer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Float[Tensor, "batch tgt_len"]:
+    """log p(token | the tokens before it, source) of each token of each target, on the CPU.
+
+    Sources and targets end in their end symbol; a target has no start symbol. After the end of a
+    shorter target the numbers mean nothing.
+    """
+    config, device = model.config, model.output_weight.device
+    source = pad_rows(sources, config.pad_of_source).to(device)
+    labels = pad_rows(targets, config.pad_id).to(device)
+    logits = model(source, shift(labels, config.bos_id))
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    scores = logits.log_softmax(-1, dtype=precise).gather(-1, labels[..., None])
+    return scores[..., 0].cpu()
 
 
 def _check_texts(name: str, texts: Sequence[str]) -> None:

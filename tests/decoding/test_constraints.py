@@ -107,7 +107,7 @@ def test_a_part_of_the_sentences_takes_its_part_of_the_rule():
     assert [forced.needed(i) for i in range(3)] == [1, 0, 2]
 
 
-@pytest.mark.parametrize(("wrong", "token"), [([0], 0), ([5, 2], 2), ([4, 4, -1], -1)])
+@pytest.mark.parametrize(("wrong", "token"), [([0], 0), ([5, 2], 2), ([4, 4, -1], -1), ([3, 5], 3)])
 def test_a_prefix_with_a_special_id_is_an_error(wrong, token):
     with pytest.raises(ValueError, match=f"prefix of sentence 1 holds the id {token}, which is"):
         ForcedPrefix([[5], wrong])

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -106,7 +107,7 @@ def test_nothing_is_pickled(tmp_path):
 def test_the_complete_ones_are_found_oldest_first(tmp_path):
     for update in (100, 20, 3):
         save_checkpoint(tmp_path, *trained(), RunState(update=update))
-    (tmp_path / ".00000200.partial").mkdir()
+    (tmp_path / ".00000200-x.partial").mkdir()
     (tmp_path / "notes").mkdir()
 
     assert [path.name for path in checkpoints(tmp_path)] == ["00000003", "00000020", "00000100"]
@@ -138,7 +139,7 @@ def test_broken_off_it_is_ignored_and_cleaned(tmp_path, monkeypatch, call):
 def test_others_are_removed_and_strangers_are_not(tmp_path):
     for update in (1, 2, 3):
         save_checkpoint(tmp_path, *trained(), RunState(update=update))
-    (tmp_path / ".00000009.removed").mkdir()
+    (tmp_path / ".00000009-x.partial").mkdir()
     (tmp_path / ".git").mkdir()
 
     remove_all_but(tmp_path, [1, 3, 7])
@@ -151,7 +152,7 @@ def test_a_kill_while_removing_leaves_no_half_checkpoint(tmp_path, monkeypatch):
         save_checkpoint(tmp_path, *trained(), RunState(update=update))
 
     def killed(path, **_):
-        (path / "state.json").unlink()
+        Path(path, "old", "state.json").unlink()
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

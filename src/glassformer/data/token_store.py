@@ -7,7 +7,6 @@ used. The directory gets its name only when it is whole, with ``meta.json`` in i
 """
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.support.errors import InputError
-from glassformer.support.files import flush_directory, naming
+from glassformer.support.files import naming, remove_directory, whole_directory
 from glassformer.support.hashes import sha256
 from glassformer.support.strangers import read_json
 
@@ -148,27 +147,19 @@ def pack(
     directory = Path(directory)
     tokenizers = {"source": source_tokenizer, "target": target_tokenizer}
     dropped = Counter({"empty": 0, "long": 0})
-    partial = directory.with_name(directory.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        with naming(directory):
-            with ExitStack() as files:
-                writers = {
-                    side: _Writer(partial, side, tokenizers[side].vocab_size, files)
-                    for side in _SIDES
-                }
-                for chunk in _encoded_chunks(pairs, tokenizers, max_tokens, dropped):
-                    for place, side in enumerate(_SIDES):
-                        writers[side].write([row[place] for row in chunk])
-            meta = _meta(partial, writers, tokenizers, max_tokens, dropped)
-            (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
-            flush_directory(partial)
-        (directory / "meta.json").unlink(missing_ok=True)  # the rest alone is not packed
-        shutil.rmtree(directory, ignore_errors=True)
-        partial.rename(directory)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with naming(directory), whole_directory(directory) as partial:
+        with ExitStack() as files:
+            writers = {
+                side: _Writer(partial, side, tokenizers[side].vocab_size, files) for side in _SIDES
+            }
+            for chunk in _encoded_chunks(pairs, tokenizers, max_tokens, dropped):
+                for place, side in enumerate(_SIDES):
+                    writers[side].write([row[place] for row in chunk])
+        meta = _meta(partial, writers, tokenizers, max_tokens, dropped)
+        (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
+        if directory.exists():
+            remove_directory(directory)
     return Packed.open(directory)
 
 

@@ -71,8 +71,8 @@ def best_tokens(
 class ForcedPrefix:
     """The first tokens of each sentence's target; an empty prefix leaves the target free.
 
-    The hypothesis holds the prefix, and its log-probability includes the prefix's. An end symbol in
-    a prefix ends the target. Raises `ValueError` for another special id.
+    The hypothesis holds the prefix, and its log-probability includes the prefix's. An end symbol at
+    the end of a prefix ends the target. Raises `ValueError` for another special id.
 
     >>> forced = ForcedPrefix([[5, 4], []])
     >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
@@ -84,9 +84,8 @@ class ForcedPrefix:
     vocabulary: Vocabulary = DEFAULT_IDS
 
     def __post_init__(self) -> None:
-        special = self.vocabulary.never_produced
         for sentence, prefix in enumerate(self.prefixes):
-            if wrong := [token for token in prefix if token in special or token < 0]:
+            if wrong := self.vocabulary.wrong_in_prefix(prefix):
                 raise ValueError(
                     f"the prefix of sentence {sentence} holds the id {wrong[0]}, which is special"
                     " or negative: give ids of subwords"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypedDict, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -40,25 +40,12 @@ __all__ = [
     "Sampling",
     "SearchOptions",
     "SearchParts",
-    "SearchSettings",
     "TorchEngine",
 ]
 
 # The most tokens of a batch: enough for large products, few enough for the processor's cache. Beam
 # search follows several targets of each sentence.
 _GREEDY_TOKENS, _BEAM_TOKENS = 24_576, 8192
-
-
-class SearchSettings(TypedDict, total=False):
-    """The fields of `SearchOptions`, as callers give them by keyword."""
-
-    beam: int
-    n_best: int
-    length_penalty: float
-    sampling: Sampling | None
-    repetition_penalty: float
-    no_repeat_ngram: int
-    min_length: int
 
 
 @dataclass(frozen=True)

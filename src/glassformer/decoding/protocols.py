@@ -8,7 +8,7 @@ selects rows of the state. The first step reads the start symbol.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -125,6 +125,19 @@ class Vocabulary:
     def never_produced(self) -> tuple[int, ...]:
         """The ids that no translation holds: padding, unknown, start."""
         return tuple(sorted({self.pad_id, self.unk_id, self.bos_id} - {self.eos_id}))
+
+    def wrong_in_prefix(self, prefix: Sequence[int]) -> list[int]:
+        """The special and the negative ids of a forced prefix; the end symbol may be the last id.
+
+        >>> Vocabulary().wrong_in_prefix([5, 2, -1, 3]), Vocabulary().wrong_in_prefix([3, 5])
+        ([2, -1], [3])
+        """
+        special, last = {*self.never_produced, self.eos_id}, len(prefix) - 1
+        return [
+            token
+            for place, token in enumerate(prefix)
+            if token < 0 or (token in special and not (token == self.eos_id and place == last))
+        ]
 
 
 DEFAULT_IDS = Vocabulary()

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from glassformer.config import check_heads
 from glassformer.model.masks import check_mask
 
 __all__ = [
@@ -130,11 +131,7 @@ class MultiHeadAttention(nn.Module):
         attention: Attention = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
-        if num_heads < 1 or d_model % num_heads:
-            raise ValueError(
-                f"d_model {d_model} is not divisible by num_heads {num_heads}"
-                + (f" (remainder {d_model % num_heads})" if num_heads > 0 else "")
-            )
+        check_heads(d_model, num_heads)
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         if isinstance(attention, nn.Module):

@@ -1,6 +1,7 @@
 """Writing files: a kill at any moment leaves the old file or the new one, whole."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ __all__ = [
     "new_directory",
     "open_atomically",
     "refuse_full_directory",
+    "remove_directory",
+    "remove_leftovers",
+    "whole_directory",
     "write_atomically",
 ]
 
@@ -109,17 +113,49 @@ def new_directory(directory: Path) -> Iterator[Path]:
     refuse_full_directory(directory)
     place = directory.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        naming(directory),
-        tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as temporary,
-    ):
-        unfinished = Path(temporary, "new")
-        unfinished.mkdir()
+    with naming(directory), whole_directory(place) as unfinished:
         try:
             yield unfinished
         except OSError as error:
             error.filename = str(error.filename or place).replace(str(unfinished), str(directory))
             raise
-        if place.exists():  # it is empty
-            place.rmdir()
-        unfinished.rename(place)
+
+
+@contextmanager
+def whole_directory(directory: Path) -> Iterator[Path]:
+    """An empty directory that becomes ``directory``, on the disk, when the block ends well.
+
+    ``directory`` is missing then, or empty; its parent is there. A kill leaves a hidden directory
+    beside it, for :func:`remove_leftovers`.
+    """
+    with _hidden(directory) as hidden:
+        unfinished = Path(hidden, "new")
+        unfinished.mkdir()
+        yield unfinished
+        flush_directory(unfinished)
+        if directory.exists():
+            directory.rmdir()
+        unfinished.rename(directory)
+        flush(directory.parent)
+
+
+def remove_directory(directory: Path) -> None:
+    """Remove a directory. It loses its name first, so that a kill leaves no half of it there."""
+    with _hidden(directory) as hidden:
+        directory.rename(Path(hidden, "old"))
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the hidden directories of killed processes; no other process may use ``parent``."""
+    for leftover in parent.glob(".*.partial"):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _hidden(directory: Path) -> "tempfile.TemporaryDirectory[str]":
+    """A directory beside ``directory`` that is removed at the end."""
+    return tempfile.TemporaryDirectory(
+        prefix=f".{directory.name}-",
+        suffix=".partial",
+        dir=directory.parent,
+        ignore_cleanup_errors=True,
+    )

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from glassformer.support.errors import InputError, UsageError
-from glassformer.support.files import flush, flush_directory
+from glassformer.support.files import remove_directory, remove_leftovers, whole_directory
 from glassformer.support.hashes import check_hashes, read_manifest, write_manifest
 from glassformer.support.strangers import read_json, read_tensors
 from glassformer.support.tensors import load_weights, shapes_of, weights
@@ -79,21 +79,15 @@ def save_checkpoint(
     if final.exists():  # the same update has the same content
         return final
     tensors, others = _stored(model, optimiser)
-    partial = directory / f".{final.name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
     try:
         directory.mkdir(exist_ok=True)  # in the run's directory, which must still be there
-        partial.mkdir()
-        save_file(weights(model), partial / "model.safetensors")
-        save_file(tensors, partial / "optimiser.safetensors")
-        (partial / "optimiser.json").write_text(json.dumps(others) + "\n")
-        (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
-        write_manifest(partial)
-        flush_directory(partial)
-        partial.rename(final)
-        flush(directory)
+        with whole_directory(final) as partial:
+            save_file(weights(model), partial / "model.safetensors")
+            save_file(tensors, partial / "optimiser.safetensors")
+            (partial / "optimiser.json").write_text(json.dumps(others) + "\n")
+            (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
+            write_manifest(partial)
     except (OSError, SafetensorError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
         raise InputError(
             f"{final}: the checkpoint cannot be written ({error}); {last_good(directory)}: give the"
             " directory room and permissions, and the same command continues"
@@ -202,11 +196,8 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
     names = {f"{update:08d}" for update in kept}
     for path in checkpoints(directory):
         if path.name not in names:
-            # Renamed first, so that a kill meanwhile leaves no half checkpoint under its name.
-            doomed = path.with_name(f".{path.name}.removed")
-            path.rename(doomed)
-    for leftover in (*directory.glob(".*.partial"), *directory.glob(".*.removed")):
-        shutil.rmtree(leftover, ignore_errors=True)
+            remove_directory(path)
+    remove_leftovers(directory)
 
 
 def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> None:

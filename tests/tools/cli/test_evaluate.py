@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import os
+import sys
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,15 @@ def test_without_a_language_it_is_said_that_the_paper_ruler_needs_one(hypotheses
     assert call("--hypotheses", hypotheses, "--references", hypotheses) == 0
 
     assert "no paper ruler: it needs --language" in capsys.readouterr().out
+
+
+def test_without_its_extra_the_paper_ruler_names_it(hypotheses, references, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+
+    assert call("--hypotheses", hypotheses, "--references", references) == 0
+
+    said = "no paper ruler: this needs sacremoses: pip install 'glassformer[ruler]'"
+    assert said in capsys.readouterr().out
 
 
 def test_json_holds_the_same_scores_and_nothing_else(hypotheses, references, capsys):

@@ -149,6 +149,31 @@ def test_help_and_importing_need_no_torch():
         assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "tools"),
+    [
+        (["translate", "BUNDLE"], {"cli", "documents"}),
+        (
+            ["look", "BUNDLE", "--text", "A dog.", "--out", "PAGE"],
+            {"cli", "inspection", "interchange", "web"},
+        ),
+    ],
+    ids=["translate", "look"],
+)
+def test_a_bundle_of_the_package_s_parts_needs_no_lesson(bundle_directory, tmp_path, words, tools):
+    paths = {"BUNDLE": bundle_directory, "PAGE": tmp_path / "page.html"}
+    words = [str(paths.get(word, word)) for word in words]
+    done = python(
+        "-c",
+        "import sys; from glassformer.tools.cli.main import main;"
+        f"sys.stdin = open({os.devnull!r}); status = main({words!r});"
+        "tools = [name.split('.')[2] for name in sys.modules if '.tools.' in name];"
+        "print(status, *sorted({*tools}))",
+    )
+
+    assert done.stdout.splitlines()[-1].split() == ["0", *sorted(tools)], done.stderr
+
+
 def test_the_package_is_the_command():
     done = python("-m", "glassformer", "trian")
 

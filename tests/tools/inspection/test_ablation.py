@@ -8,7 +8,7 @@ from glassformer.tools.inspection.ablation import changed, reordered
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.scoring import log_probabilities
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.tools.inspection.trace.schema import Changes, Head
+from glassformer.tools.inspection.trace.schema import Changes, Head, Query
 
 TEXT = "A dog runs across the grass."
 TARGET = "Ein Hund läuft über das Gras."
@@ -56,7 +56,7 @@ def test_a_layer_without_all_its_heads_adds_only_a_bias(translator):
 
 def test_a_head_off_holds_in_the_search_too(translator):
     changes = Changes(heads_off=[Head("cross", 0, 0), Head("decoder", 1, 1), Head("encoder", 0, 0)])
-    seen = trace(translator, TEXT, changes=changes)
+    seen = trace(translator, Query(TEXT, changes=changes))
     written = [step.written.log_probability for step in seen.steps]  # by the plain model
     assert seen.answer.log_probability == pytest.approx(sum(written), abs=1e-4)
     plain = translator.score([TEXT], [seen.answer.text])[0]
@@ -75,7 +75,10 @@ def test_without_positions_the_source_is_a_bag_of_pieces(translator):
 
 
 def test_without_the_causal_mask_the_future_is_seen(translator):
-    seen, plain = trace(translator, TEXT, changes=Changes(causal_off=True)), trace(translator, TEXT)
+    seen, plain = (
+        trace(translator, Query(TEXT, changes=Changes(causal_off=True))),
+        trace(translator, TEXT),
+    )
     assert seen.answer == plain.answer
     source, read, own = sides(translator, seen.answer.text)
     with torch.no_grad():
@@ -102,7 +105,7 @@ def test_erasing_a_word_is_translating_without_it(translator):
 def test_nothing_is_left_in_the_translator(translator):
     before = translator.translate([TEXT])
     names = [sorted(vars(module)) for module in translator.model.modules()]
-    trace(translator, TEXT, changes=Changes([Head("cross", 0, 0)], None, True, True))
+    trace(translator, Query(TEXT, changes=Changes([Head("cross", 0, 0)], None, True, True)))
     assert [sorted(vars(module)) for module in translator.model.modules()] == names
     assert not any(module._forward_pre_hooks for module in translator.model.modules())
     assert translator.translate([TEXT]) == before
@@ -121,7 +124,7 @@ def test_nothing_is_left_in_the_translator(translator):
 def test_a_reference_shows_whether_search_or_model_is_at_fault(
     ambiguous, beam, reference, verdict, fell_off
 ):
-    found = trace(ambiguous, "a b", beam=beam, reference=reference).reference
+    found = trace(ambiguous, Query("a b", beam=beam, reference=reference)).reference
     assert (found.verdict, found.fell_off) == (verdict, fell_off)
     shares = {"up on": 0.35, "up at": 0.25, "down by": 0.4}  # as learnt
     assert found.log_probability == pytest.approx(math.log(shares[reference]), abs=0.1)
@@ -148,5 +151,5 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
 def test_a_wrong_question_is_refused_in_one_line(translator, options, error, message):
     options = {"text": TEXT} | options
     with pytest.raises(error, match=message) as caught:
-        trace(translator, options.pop("text"), **options)
+        trace(translator, Query(options.pop("text"), **options))
     assert "\n" not in str(caught.value)

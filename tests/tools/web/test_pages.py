@@ -26,7 +26,7 @@ def test_the_pages_and_all_that_they_load_are_there(client):
 
 
 def test_the_files_of_the_pages_are_packed(client):
-    for path in ("/static/translate.js", "/look/main.js"):
+    for path in ("/static/translate.js", "/look/main.js", "/engine/attention.js"):
         answer = client.get(path, headers={"Accept-Encoding": "gzip"})
         assert answer.headers["Content-Encoding"] == "gzip"
         again = {"Accept-Encoding": "gzip", "If-None-Match": answer.headers["ETag"]}

@@ -210,11 +210,6 @@ def test_the_profiles_of_both_sides_are_made_once(config, write):
 
     assert made == tuple(map(profile_of, sides))
     assert prepare(options).trigrams == made
-    counts = options.run / "data" / "counts.json"
-    content = json.loads(counts.read_text())
-    del content["trigrams"]  # as in a run of an earlier program
-    counts.write_text(json.dumps(content))
-    assert prepare(options).trigrams is None
 
 
 def test_filtered_pairs_are_counted_and_said(notes, config, write):

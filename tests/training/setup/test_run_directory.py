@@ -26,6 +26,15 @@ def test_a_second_training_is_told_of_the_first(tmp_path):
         assert (run / "data" / "lock").read_text() == holder
 
 
+def test_what_a_killed_packing_left_is_removed(tmp_path):
+    left = tmp_path / "data" / ".train-x1.partial" / "new"
+    left.mkdir(parents=True)
+    (left / "source.ids").write_bytes(b"half")
+
+    with RunDirectory(tmp_path).locked():
+        assert [path.name for path in (tmp_path / "data").iterdir()] == ["lock"]
+
+
 def test_without_locks_it_goes_on(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(37, "No locks available")

@@ -12,9 +12,16 @@ from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
 from glassformer.data.words import is_unspaced, words
-from glassformer.evaluation import LANGUAGES, Scores, corpus_scores, metric_for, reference_loss
+from glassformer.evaluation import (
+    LANGUAGES,
+    MOSES,
+    Scores,
+    corpus_scores,
+    metric_for,
+    reference_loss,
+)
 from glassformer.significance import Comparison, compare
-from glassformer.support.errors import InputError, UsageError, check_choice, counted
+from glassformer.support.errors import InputError, UsageError, check_choice, counted, missing_extra
 from glassformer.support.files import check_output, write_atomically
 from glassformer.support.languages import language_of
 from glassformer.support.progress import shown_progress, working
@@ -186,7 +193,8 @@ def _shown(
         return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
     lines = [str(scores)]
     if scores.paper_ruler is None and not is_unspaced(language):
-        lines.append("no paper ruler: it needs --language, such as de")
+        lacks = missing_extra("sacremoses", "ruler") if language_of(language) in MOSES else None
+        lines.append(f"no paper ruler: {lacks or 'it needs --language, such as de'}")
     if comparison:
         lines += ["", str(comparison)]
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from glassformer.parts import Parts
     from glassformer.translator import Translator
 
-__all__ = ["LoadingOptions", "wait_asleep"]
+__all__ = ["LoadingOptions", "parts_of", "wait_asleep"]
 
 _LARGE = 512  # d_model: the products of smaller models are quicker than threads that wait
 
@@ -26,6 +27,21 @@ def wait_asleep() -> None:
     Awake, they take the cores from other programs: on a busy machine a server is many times slower.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def parts_of(bundle: Path, folder: Path | None, stock: Parts) -> AbstractContextManager[Parts]:
+    """The parts that run a bundle: ``stock``, or own ones for as long as the block lasts.
+
+    The code of own parts comes from ``folder``, or from the package if ``learn train`` made the
+    bundle. Only these two cases import the lessons.
+    """
+    from glassformer.bundle import PARTS_RECORD
+
+    if folder is None and not (bundle / PARTS_RECORD).exists():
+        return nullcontext(stock)
+    from glassformer.tools.cli.own_translator import with_parts
+
+    return with_parts(bundle, folder, stock)
 
 
 class LoadingOptions(Options):

@@ -14,7 +14,7 @@ from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.support.errors import UsageError, missing_extra
 from glassformer.support.files import check_output, write_atomically
 from glassformer.support.progress import shown_progress, working
-from glassformer.tools.cli.loading import LoadingOptions, wait_asleep
+from glassformer.tools.cli.loading import LoadingOptions, parts_of, wait_asleep
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
@@ -68,9 +68,8 @@ def run(options: LookOptions) -> int:
     wait_asleep()
     from glassformer.data.terms import NO_TERMS, read_terms
     from glassformer.parts import FAST
-    from glassformer.tools.cli.own_translator import with_parts
 
-    with with_parts(options.bundle, options.parts, FAST) as parts:
+    with parts_of(options.bundle, options.parts, FAST) as parts:
         terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
         [translator] = options.load_to_serve([options.bundle], parts).values()
         if options.out is not None:
@@ -103,6 +102,7 @@ def _check(options: LookOptions) -> None:
 @shown_progress()
 def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.tools.inspection.trace.build import trace
+    from glassformer.tools.inspection.trace.schema import Query
     from glassformer.tools.web.living_page import write_page
     from glassformer.tools.web.look.single_file import build_page
     from glassformer.tools.web.look.stored import stored_answers
@@ -115,9 +115,8 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
         size = f"{out.stat().st_size / 1e6:.1f} MB"
         print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
         return 0
-    seen = trace(
-        bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
-    )
+    question = Query(text, options.length_penalty, beam=options.beam)
+    seen = trace(bundle, question, glossary=terms)
     for left_out in seen.bounds.left_out:
         print(left_out)
     page = build_page(stored_answers(bundle, seen), title=text)

@@ -175,8 +175,9 @@ class SearchedOptions(SentenceOptions, ABC):
     def traced(self, translator: Translator) -> Trace:
         """Build the trace; print the translation, and the parts that the trace leaves out."""
         from glassformer.tools.inspection.trace.build import trace
+        from glassformer.tools.inspection.trace.schema import Query
 
-        seen = trace(translator, self.text, beam=self.beam, length_penalty=self.length_penalty)
+        seen = trace(translator, Query(self.text, self.length_penalty, beam=self.beam))
         print(f"translation: {seen.answer.text}")
         for left_out in seen.bounds.left_out:
             print(left_out)

@@ -30,13 +30,12 @@ from glassformer.data.lines import MAX_LINE_BYTES, decoded
 from glassformer.data.words import pharaoh
 from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.progress import shown_progress, working
-from glassformer.tools.cli.loading import LoadingOptions
+from glassformer.tools.cli.loading import LoadingOptions, parts_of
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.decoding.engine import SearchSettings
     from glassformer.tools.documents.protection import TextTranslator
-    from glassformer.translator import Sampling, Translation
+    from glassformer.translator import Sampling, TranslateSettings, Translation
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
@@ -144,14 +143,13 @@ def run(options: TranslateOptions) -> int:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     from glassformer.data.terms import read_terms
     from glassformer.parts import FAST, PLAIN
-    from glassformer.tools.cli.own_translator import with_parts
     from glassformer.tools.documents.protection import ProtectingTranslator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
     stock = PLAIN if options.plain else FAST
     shown = nullcontext() if sys.stdout.isatty() else shown_progress()
-    with with_parts(options.bundle, options.parts, stock) as parts, shown:
+    with parts_of(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
@@ -175,15 +173,8 @@ def _translate_file(
 
     data = sys.stdin.buffer.read()
     try:
-        written = translated_file(
-            translator,
-            data,
-            options.format,
-            language=language,
-            glossary=glossary,
-            split=options.split,
-            **_search(options),
-        )
+        settings = _settings(options, glossary)
+        written = translated_file(translator, data, options.format, language=language, **settings)
     except InputError as error:
         raise InputError(f"standard input: {error}") from error
     sys.stdout.buffer.write(written)
@@ -200,17 +191,12 @@ def _translate_input(
     lacking: list[int] = []  # the numbers of the lines whose translations lack a term
 
     def rows(window: _Window) -> str:
-        search = _search(options)
+        settings = _settings(options, glossary)
         if options.sample:
-            search["sampling"] = _sampling(options, window.first)
-        translations = translator.translate(
-            window.texts,
-            prefixes=[options.prefix] * len(window.texts) if options.prefix else None,
-            glossary=glossary,
-            alignment=options.alignment,
-            split=options.split,
-            **search,
-        )
+            settings["sampling"] = _sampling(options, window.first)
+        if options.prefix:
+            settings["prefixes"] = [options.prefix] * len(window.texts)
+        translations = translator.translate(window.texts, **settings)
         numbered = [*enumerate(zip(translations, window.texts, strict=True), start=window.first)]
         if glossary:
             lacking.extend(n for n, (found, text) in numbered if glossary.missing(text, found.text))
@@ -236,13 +222,14 @@ def _translate_input(
         )
 
 
-def _search(options: TranslateOptions) -> SearchSettings:
-    """The options that are settings of the search; without a length penalty, the bundle's holds."""
-    from glassformer.decoding import engine
+def _settings(options: TranslateOptions, glossary: Terms | None) -> TranslateSettings:
+    """The options that are the translator's; without a length penalty, the bundle's holds."""
+    from glassformer.translator import TranslateSettings
 
-    names = engine.SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
+    names = TranslateSettings.__annotations__.keys() & type(options).model_fields.keys()
     given = {name: getattr(options, name) for name in names}
-    return cast("SearchSettings", {name: x for name, x in given.items() if x is not None})
+    given["glossary"] = glossary  # the option is its file
+    return cast("TranslateSettings", {name: x for name, x in given.items() if x is not None})
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:

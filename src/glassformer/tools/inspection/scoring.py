@@ -6,35 +6,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.data.batches import pad_rows
 from glassformer.data.words import words
 from glassformer.model.transformer import Transformer
 from glassformer.tools.inspection.trace.schema import Erased, Piece
+from glassformer.translator import target_log_probabilities
 
 __all__ = ["erased_words", "log_probabilities"]
 
 _NUMBERS_AT_ONCE = 1 << 24  # 64 MiB
 
 
-@torch.no_grad()
 def log_probabilities(
     model: Transformer, sources: Sequence[Sequence[int]], target: Sequence[int]
 ) -> Float[Tensor, "sources tgt_len"]:
-    """log p(piece | the pieces before it, source) of each target piece, for any number of sources.
-
-    Sources and target end in their end symbol; the target has no start symbol.
-    """
-    config, device = model.config, model.output_weight.device
-    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device)
-    written = torch.tensor(target, device=device)[None, :, None]
-    at_once = max(1, _NUMBERS_AT_ONCE // (len(target) * config.target_vocab_size))
-    parts = []
-    for first in range(0, len(sources), at_once):
-        source = pad_rows(sources[first : first + at_once], config.pad_of_source).to(device)
-        logits = model(source, read.expand(len(source), -1)).float()
-        chosen = logits.log_softmax(dim=-1).gather(-1, written.expand(len(source), -1, -1))
-        parts.append(chosen[..., 0].cpu())
-    return torch.cat(parts)
+    """The log-probability of each piece of one target, for any number of sources, some at once."""
+    at_once = max(1, _NUMBERS_AT_ONCE // (len(target) * model.config.target_vocab_size))
+    groups = [sources[first : first + at_once] for first in range(0, len(sources), at_once)]
+    return torch.cat([target_log_probabilities(model, g, [target] * len(g)) for g in groups])
 
 
 def erased_words(

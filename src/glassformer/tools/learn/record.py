@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from glassformer.bundle import PARTS_RECORD
 from glassformer.support.errors import InputError
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
@@ -19,8 +20,6 @@ from glassformer.tools.learn.parts import Part, chosen_parts
 from glassformer.tools.learn.source import MOST_BYTES
 
 __all__ = ["Recorded", "parts_for", "read_record", "write_record"]
-
-_NAME = "parts.json"
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
 
     The learner's files are copied as text. The copies are a folder of learned lessons, too.
     """
-    copies = Folder(directory / "parts")
+    copies = Folder(directory / PARTS_RECORD.parent)
     records = []
     for part in parts:
         file = folder.file(lesson(part.lesson))
@@ -52,12 +51,12 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
         write_atomically(copies.file(lesson(name)), source)
         copies.note_right(lesson(name), source)
     text = json.dumps([asdict(record) for record in records], indent=2) + "\n"
-    write_atomically(copies.path / _NAME, text.encode())
+    write_atomically(directory / PARTS_RECORD, text.encode())
 
 
 def read_record(directory: Path) -> list[Recorded]:
     """The parts of a translator; empty if all are the package's."""
-    file = directory / "parts" / _NAME
+    file = directory / PARTS_RECORD
     return read_json(file, list[Recorded]) if file.exists() else []
 
 

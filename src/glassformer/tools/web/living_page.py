@@ -48,7 +48,6 @@ _SCALE = ".scale"
 _SOURCE, _TARGET = -1, -2  # in the shapes of figure 1, for the page to replace
 _CHECKS = 3  # texts whose numbers the file holds
 _PIECES = 12  # of a random text
-_TOP = 10  # candidates of a step, as the page asks for other texts
 
 
 def write_page(
@@ -112,7 +111,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     lengths = bundle.source_lengths
     from_language, to_language = bundle.languages or (None, None)
     texts = list(dict.fromkeys([*texts, *bundle.examples]))[:_CHECKS]
-    first = trace(bundle, texts[0], top=_TOP) if texts else None
+    first = trace(bundle, texts[0]) if texts else None
     return {
         "languages": bundle.languages,
         "config": bundle.model.config.model_dump(mode="json"),

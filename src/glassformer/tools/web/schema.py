@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.data.words import Link, Span
-from glassformer.tools.inspection.trace.schema import Changes
+from glassformer.tools.inspection.trace.schema import Changes, Query
 from glassformer.tools.web.security import RefusedError
 
 __all__ = [
@@ -152,7 +152,7 @@ class TraceRequest(_Request):
     """The paper's alpha (section 6.1); by default the translator's."""
     forced_prefix: list[int] | Text = ""
     """The translation begins with this text or these ids."""
-    top: int = Field(10, ge=1, le=50)
+    top: int = Field(Query.top, ge=1, le=50)
     """Number of candidates at each step."""
     reference: Text | None = None
     """A correct translation."""

@@ -45,7 +45,7 @@ FILE_PATH = "/translate_file"
 """The address that takes a file."""
 ACCESS_LOG = logging.getLogger("glassformer.access")
 """Gets a line of JSON for each answer, with no word of a text, an address or a query."""
-_STATIC = ("/static/", "/look/")
+_STATIC = ("/static/", "/look/", "/engine/")
 _DISCARDED = 16 << 20  # bytes that the server reads of a large body before it refuses it
 _SLOWEST = 50_000  # bytes a second of a body, after its first seconds
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)

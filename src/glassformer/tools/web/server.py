@@ -163,8 +163,9 @@ def _add_pages(app: FastAPI) -> None:
     }
     for path, page in pages.items():
         app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
-    for path, folder in (("/look", _STATIC / "look"), ("/static", _STATIC)):
-        app.mount(path, GZipMiddleware(StaticFiles(directory=folder)))
+    folders = {"/look": "look", "/engine": "engine", "/static": ""}
+    for path, folder in folders.items():
+        app.mount(path, GZipMiddleware(StaticFiles(directory=_STATIC / folder)))
 
 
 async def _error_response(request: Request, error: Exception) -> Response:

@@ -23,7 +23,7 @@ from glassformer.support.languages import standard_code
 from glassformer.tools.documents.html import Page
 from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.tools.inspection.trace.schema import Trace
+from glassformer.tools.inspection.trace.schema import Query, Trace
 from glassformer.tools.web.queue import Batcher
 from glassformer.tools.web.schema import (
     Alternative,
@@ -316,8 +316,8 @@ class Service:
         if pair not in self.translators:
             raise RefusedError(400, f"{pair[0]} to {pair[1]} has no translator of its own to trace")
         options = {name: value for name, value in request if name not in ("source", "target")}
-        options["glossary"] = self.glossaries.get(pair, NO_TERMS)
-        traced = partial(trace, self.translators[pair], **options)
+        terms = self.glossaries.get(pair, NO_TERMS)
+        traced = partial(trace, self.translators[pair], Query(**options), glossary=terms)
 
         def trace_batch(batch: Sequence[Callable[[], Trace]]) -> list[str]:
             return [each().to_json() for each in batch]

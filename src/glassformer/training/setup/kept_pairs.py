@@ -41,8 +41,7 @@ class KeptPairs:
     held_out: int
     left_out: int  # they have the sources of those held out
     source_lengths: SourceLengths
-    trigrams: tuple[str, str] | None
-    """The profiles of both sides; None: a run that began before there were any."""
+    trigrams: tuple[str, str]  # the profiles of both sides
 
     @property
     def trained(self) -> int:
@@ -58,19 +57,19 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     names = {"format", "keys", "languages", "max_chars", "max_ratio", "normalisation"}
     options = text.model_dump(mode="json", include=names) | {"hold_out": not text.valid}
     counts = _counts(run.counts)
-    if {**counts.get("options", {}), **options} != counts.get("options"):  # older ones had more
+    if counts.get("options") != options:
         counts = _read_once(text, run) | {"options": options}
         write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
     limits = Filter(text.limits)
     limits.kept, limits.characters = counts["pairs"], counts["characters"]
-    limits.counts, trigrams = counts["dropped"], counts.get("trigrams")
+    limits.counts, (source_profile, target_profile) = counts["dropped"], counts["trigrams"]
     return KeptPairs(
         run,
         limits,
         counts["held_out"],
-        counts.get("left_out", 0),
+        counts["left_out"],
         SourceLengths(**counts["source_lengths"]),
-        (trigrams[0], trigrams[1]) if trigrams else None,
+        (source_profile, target_profile),
     )
 
 

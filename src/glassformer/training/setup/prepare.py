@@ -52,8 +52,8 @@ class Prepared:
     test: list[Pair]
     packed: Packed
     data_hash: str
+    trigrams: tuple[str, str]
     general: Sequence[Pair] = ()
-    trigrams: tuple[str, str] | None = None
 
     @property
     def texts(self) -> dict[str, Sequence[Pair]]:

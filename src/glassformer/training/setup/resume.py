@@ -71,8 +71,6 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     record = _read(run.options, read_yaml) if run.begun else {}
     if not record:
         return None
-    if record.get("decay") == "none":  # its former name
-        record["decay"] = "constant"
     record.setdefault("metric", "bleu")
     names = TrainConfig.model_fields
     try:

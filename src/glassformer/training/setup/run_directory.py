@@ -5,7 +5,6 @@ process ends, however that ends.
 """
 
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import BinaryIO, Literal
 
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.support.errors import InputError
+from glassformer.support.files import remove_directory, remove_leftovers
 from glassformer.training.checkpoint import checkpoints
 
 __all__ = ["RunDirectory"]
@@ -83,6 +83,7 @@ class RunDirectory:
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
             file.flush()
+            remove_leftovers(self.path / "data")
             yield
 
     def claim(self) -> None:
@@ -109,11 +110,7 @@ class RunDirectory:
         for file in (self.augmented, self.replay, *models):
             file.unlink(missing_ok=True)
         for meta in (self.path / "data").glob("*/meta.json"):
-            # Renamed first: after a kill, the next call overwrites the rest of it.
-            doomed = meta.parent.with_name(meta.parent.name + ".partial")
-            shutil.rmtree(doomed, ignore_errors=True)
-            meta.parent.rename(doomed)
-            shutil.rmtree(doomed)
+            remove_directory(meta.parent)
 
 
 def _lock(file: BinaryIO) -> bool:

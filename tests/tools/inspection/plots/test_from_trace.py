@@ -15,6 +15,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.tools.inspection.attention_of import attention_of
 from glassformer.tools.inspection.plots import alignment, attention, figure1, lettering
 from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Query
 from glassformer.translator import Translator
 
 TEXTS = ["two men walk in the snow", "zwei Männer gehen im Schnee", "ein Mann geht"]
@@ -35,7 +36,7 @@ def parts_of(norm="post"):
 
 def traced(parts, text, said, top=4):
     ids = [*parts.target_tokenizer.encode(said), parts.target_tokenizer.eos_id]
-    return trace(parts, text, beam=2, forced_prefix=ids, top=top)
+    return trace(parts, Query(text, beam=2, forced_prefix=ids, top=top))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +26,7 @@ def translator(request, beginner):
 
 @pytest.fixture(scope="module")
 def traced(translator):
-    return trace(translator, TEXT, beam=3)
+    return trace(translator, Query(TEXT, beam=3))
 
 
 def tensors(traced):
@@ -39,15 +38,15 @@ def tensors(traced):
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_answer_is_the_translators(translator, beam):
     for text, item in zip(TEXTS, translator.translate(TEXTS, beam=beam), strict=True):
-        answer = trace(translator, text, beam=beam).answer
+        answer = trace(translator, Query(text, beam=beam)).answer
         assert (answer.text, answer.score) == (item.text, pytest.approx(item.score, abs=1e-4))
 
 
 def test_a_glossary_s_terms_have_places_in_the_free_answer(beginner):
     translator = beginner(norm="post")
     glossary = {"dog": ["Hund", "Hunde"], "cat": "Katze", "runs": "steht"}
-    with_terms = trace(translator, TEXT, beam=3, glossary=glossary)
-    free = trace(translator, TEXT, beam=3)
+    with_terms = trace(translator, Query(TEXT, beam=3), glossary=glossary)
+    free = trace(translator, Query(TEXT, beam=3))
     assert (with_terms.answer, with_terms.beam) == (free.answer, free.beam)
     dog, runs = with_terms.terms
     assert (dog.term, dog.forms, runs.term) == ("dog", ["Hund", "Hunde"], "runs")
@@ -118,7 +117,7 @@ def test_steps_are_those_of_decoding_step_by_step(translator, traced):
         for number, step in enumerate(traced.steps):
             logits, state = model.step(torch.tensor([traced.target.read[number].id]), state)
             expected = logits[0].log_softmax(-1)
-            best = expected.topk(8)
+            best = expected.topk(traced.asked.top)
             assert [one.id for one in step.candidates] == best.indices.tolist()
             found = [one.log_probability for one in step.candidates]
             assert found == pytest.approx(best.values.tolist(), abs=1e-4)
@@ -135,7 +134,7 @@ def test_the_lens_of_a_layer_is_the_model_cut_behind_it(translator, traced):
     with torch.no_grad():
         expected = cut(source, read)[0].log_softmax(-1)
     for row, step in zip(expected, traced.steps, strict=True):
-        assert [one.id for one in step.lens[0]] == row.topk(8).indices.tolist()
+        assert [one.id for one in step.lens[0]] == row.topk(traced.asked.top).indices.tolist()
         assert step.lens_rank[0] == int((row > row[step.written.id]).sum())
         assert step.lens[1] == step.candidates
     assert len(translator.model.decoder.blocks) == 2
@@ -224,16 +223,16 @@ def test_a_watched_search_that_is_known_beforehand():
 def test_going_on_from_another_candidate(translator, traced):
     other = traced.steps[1].candidates[2]
     ids = [traced.target.pieces[0].id, other.id]
-    branch = trace(translator, TEXT, beam=3, forced_prefix=ids)
+    branch = trace(translator, Query(TEXT, beam=3, forced_prefix=ids))
     assert [piece.id for piece in branch.target.pieces][:2] == ids
     assert [step.forced for step in branch.steps][:3] == [True, True, False]
     assert branch.steps[1].written.log_probability == pytest.approx(other.log_probability)
     same = [[one.id for one in seen.steps[1].candidates] for seen in (branch, traced)]
     assert same[0] == same[1]
-    ended = trace(translator, TEXT, forced_prefix=[ids[0], 3])
+    ended = trace(translator, Query(TEXT, forced_prefix=[ids[0], 3]))
     assert [piece.id for piece in ended.target.pieces] == [ids[0], 3]
     assert ended.answer.finished
-    words = trace(translator, TEXT, beam=3, forced_prefix="Ein Hund")
+    words = trace(translator, Query(TEXT, beam=3, forced_prefix="Ein Hund"))
     expected = translator.translate([TEXT], beam=3, prefixes=["Ein Hund"])[0].text
     assert words.answer.text == expected
 
@@ -244,18 +243,10 @@ def test_json_gives_the_trace_back(traced):
     assert "NaN" not in text
 
 
-def test_a_trace_of_before_lacks_some_fields(traced):
-    stored = json.loads(traced.to_json())
-    for step in stored["steps"]:
-        del step["sublayers"]
-    old = TypeAdapter(Trace).validate_python(stored)
-    assert [step.sublayers for step in old.steps] == [[]] * len(traced.steps)
-
-
 def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
     monkeypatch.setattr(trace_module, "_PIECES", 4)
     monkeypatch.setattr(trace_module, "_VECTOR_NUMBERS", 10)
-    small = trace(translator, TEXT, beam=3)
+    small = trace(translator, Query(TEXT, beam=3))
     sizes = (len(traced.source.pieces), len(traced.target.pieces))
     assert (small.bounds.source_pieces, small.bounds.target_pieces) == sizes
     assert [line.split(";")[0] for line in small.bounds.left_out] == [

@@ -14,6 +14,7 @@ from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import InputError, UsageError
 from glassformer.text_engine import torch_engine
 from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Query
 from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 from glassformer.tools.interchange.hugging_face.load import import_hugging_face
 from glassformer.training.setup.options import TrainConfig
@@ -154,7 +155,7 @@ def test_the_score_of_a_pair_is_the_search_s(one, pairs):
 
 def test_a_trace_shows_the_languages(one, pairs):
     bundle, (source, target) = one, pairs[0]
-    traced = trace(bundle, source, reference=target)
+    traced = trace(bundle, Query(source, reference=target))
 
     assert traced.source.pieces[0].piece == bundle.source_tokenizer.prefix[0]
     assert traced.source.pieces[0].word is None

@@ -17,7 +17,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError
 from glassformer.tools.inspection.trace.array_codec import EncodedArray
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.tools.inspection.trace.schema import Changes, Head
+from glassformer.tools.inspection.trace.schema import Changes, Head, Query
 from glassformer.tools.web.living_page import about, rounded
 from tests.node import node
 
@@ -113,7 +113,7 @@ def both(bundle):
         "requests": to_jsonable_python(list(asked.values())),
     }
     ours = node(SCRIPT, given)
-    theirs = [trace(bundle, request["text"], **_rest(request)) for request in asked.values()]
+    theirs = [trace(bundle, Query(request["text"], **_rest(request))) for request in asked.values()]
     return dict(zip(CASES, zip(ours, theirs, strict=True), strict=True))
 
 
@@ -140,18 +140,16 @@ def test_the_cases_differ(both):
     assert statuses == {"alive", "finished", "pruned", "open"}
 
 
-def test_an_end_inside_a_prefix_is_refused_as_in_python(bundle):
+def test_a_prefix_of_other_ids_than_pieces_is_refused_as_in_python(bundle):
     bundle, weights = rounded(bundle, "int8")
-    prefix = [40, bundle.target_tokenizer.eos_id, 50]
-    given = {
-        "about": about(bundle, [TEXT]),
-        "weights": base64.b64encode(weights).decode(),
-        "requests": [{"text": TEXT, "forced_prefix": prefix}],
-    }
-    with pytest.raises(AssertionError, match="The prefix holds a piece"):
-        node(SCRIPT, given)
-    with pytest.raises(UsageError, match="forced_prefix: the id"):
-        trace(bundle, TEXT, forced_prefix=prefix)
+    tokenizer = bundle.target_tokenizer
+    given = {"about": about(bundle, [TEXT]), "weights": base64.b64encode(weights).decode()}
+    for wrong in (tokenizer.eos_id, tokenizer.bos_id, -1, tokenizer.vocab_size):
+        prefix = [40, wrong, 50]
+        with pytest.raises(AssertionError, match="The prefix holds a piece"):
+            node(SCRIPT, {**given, "requests": [{"text": TEXT, "forced_prefix": prefix}]})
+        with pytest.raises(UsageError, match=f"forced_prefix: the id {wrong} is no ordinary"):
+            trace(bundle, Query(TEXT, forced_prefix=prefix))
 
 
 def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:
@@ -181,7 +179,7 @@ def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:
 
 def _filled(bundle: Bundle, answer: str, case: dict[str, Any]) -> dict[str, Any]:
     """The case as a request: its text, and what depends on the bundle."""
-    asked = {"text": TEXT, "top": 10, "changes": Changes()} | case
+    asked = {"text": TEXT, "changes": Changes()} | case
     if asked.get("reference") == "answer":
         asked["reference"] = answer
     tokenizer = bundle.target_tokenizer

@@ -7,6 +7,7 @@ import pytest
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.trace.build import trace
+from glassformer.tools.inspection.trace.schema import Query
 from glassformer.tools.web.living_page import rounded
 from tests.browser import without_complaints
 
@@ -38,7 +39,7 @@ def files(run_directory, tmp_path_factory):
 def traced(run_directory):
     """Python's trace of a text by the page's rounded weights."""
     bundle, _ = rounded(load_bundle(run_directory), "int8")
-    return lambda text, **options: trace(bundle, text, **options)
+    return lambda text, **options: trace(bundle, Query(text, **options))
 
 
 @pytest.fixture(scope="module")

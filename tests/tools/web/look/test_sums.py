@@ -1,6 +1,5 @@
 """From any square to its sum, from a written piece to the sublayers that moved it, and a tour."""
 
-import json
 import math
 import re
 
@@ -8,7 +7,6 @@ import torch
 
 from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.capture import capture
-from glassformer.tools.web.look.single_file import build_page
 
 KINDS = ("self_attention", "cross_attention", "feed_forward")
 
@@ -93,16 +91,6 @@ def test_enter_on_a_hidden_square_opens_its_sum_and_back_returns(look):
     assert ": 0.000 / " in tab.inner_text("[data-softmax]")
     tab.go_back()
     tab.wait_for_selector(".panel[data-panel=masks]")
-
-
-def test_a_page_of_before_opens_without_the_sublayers(tab, seen, tmp_path):
-    stored = {"trace": json.loads(seen.to_json())}
-    for step in stored["trace"]["steps"]:
-        del step["sublayers"]
-    (tmp_path / "old.html").write_text(build_page(stored), "utf-8")
-    tab.goto(f"{(tmp_path / 'old.html').as_uri()}#panel=lens")
-    tab.wait_for_selector("[data-lens]")
-    assert tab.locator("[data-moves]").count() == 0
 
 
 def test_the_tour_speaks_about_the_reader_s_own_sentence(tab, run_directory, bundle, tmp_path):

@@ -7,7 +7,6 @@ step, because the causal mask hides later positions.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
 
 import torch
 
@@ -25,12 +24,11 @@ from glassformer.tools.inspection.figure1 import figure1
 from glassformer.tools.inspection.scoring import erased_words, log_probabilities
 from glassformer.tools.inspection.trace import captured
 from glassformer.tools.inspection.trace.captured import CapturedRun
-from glassformer.tools.inspection.trace.query import Sentence, prefix_ids
+from glassformer.tools.inspection.trace.query import Sentence
 from glassformer.tools.inspection.trace.schema import (
     VERSION,
     Answer,
     Bounds,
-    Changes,
     Head,
     Query,
     Reference,
@@ -47,38 +45,19 @@ _PIECES = 64  # the most pieces of a side in a trace
 _VECTOR_NUMBERS = 1 << 19  # in all queries, keys and values together: 2 MiB
 
 
-class TraceOptions(TypedDict, total=False):
-    """The further settings of :func:`trace`, with the defaults of a :class:`Query`."""
-
-    beam: int
-    top: int
-    reference: str | None
-    changes: Changes
-
-
 def trace(
     translator: Translator | Bundle,
-    text: str,
+    question: str | Query,
     *,
-    forced_prefix: str | Sequence[int] | None = None,
-    length_penalty: float | None = None,
     glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-    **options: Unpack[TraceOptions],
 ) -> Trace:
-    """Translate ``text`` and record every step, map and candidate on the way.
+    """Translate a text and record every step, map and candidate on the way.
 
     Args:
         translator: others can use it at the same time.
-        text: one source sentence; of several, the trace shows the first.
-        forced_prefix: the beginning of the answer, as text or as ids of pieces. To continue from
-            another candidate of step ``i``, give the ids of the steps before it and the
-            candidate's; the end symbol may be the last.
-        length_penalty: the paper's alpha; None: the bundle's.
+        question: the text, or the text with the options of the search and the changes.
         glossary: target terms by source terms, as in ``Translator.translate``. The trace shows
             the search, which knows no terms, and the places that the terms take in its answer.
-        options: ``beam``, the hypotheses of the search; ``top``, the candidates of each step;
-            ``reference``, a right translation, whose way through the search the trace records;
-            ``changes`` of heads, positions, source order or causal mask.
 
     Raises:
         InputError: a blank text, or a reference that is too long.
@@ -86,10 +65,7 @@ def trace(
         ValueError: a beam or length penalty out of its range.
     """
     bundle = translator.bundle if isinstance(translator, Translator) else translator
-    if length_penalty is None:
-        length_penalty = bundle.length_penalty
-    prefix = prefix_ids(bundle, forced_prefix)
-    question = Query(text, length_penalty, prefix, **options)
+    question = Query(question) if isinstance(question, str) else question
     if question.top < 1:
         raise UsageError(f"top {question.top}: expected at least 1 candidate a step")
     terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
@@ -131,9 +107,9 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
         steps=captured.steps(
             run,
             top=question.top,
-            forced=max(len(question.forced_prefix), len(tokenizer.prefix_ids)),
+            forced=max(len(sentence.forced), len(tokenizer.prefix_ids)),
         ),
-        beam=beam_graph(watch, written, tokenizer, alpha=question.length_penalty, steps=_PIECES),
+        beam=beam_graph(watch, written, tokenizer, alpha=sentence.alpha, steps=_PIECES),
         erased=erased_words(
             sentence.model,
             sentence.source,
@@ -152,7 +128,7 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     tokenizer, line = sentence.tokenizer, watch.line
     [values] = log_probabilities(sentence.model, [sentence.source_ids], line).tolist()
     total = math.fsum(values[len(tokenizer.prefix_ids) :])  # the prefix is certain in the search
-    score = total / penalty(len(line), sentence.question.length_penalty)
+    score = total / penalty(len(line), sentence.alpha)
     step, rank, margin = watch.fall()
     verdict: Verdict = "search" if score > best.score else "model"
     if tokenizer.decode(line) == tokenizer.decode(best.tokens):  # perhaps in other pieces

@@ -12,7 +12,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.engine import Job, SearchOptions
-from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
 from glassformer.support.errors import InputError, UsageError
@@ -22,7 +22,7 @@ from glassformer.tools.inspection.beam_graph import Watch
 from glassformer.tools.inspection.trace.schema import Piece, Query, TermPlace
 from glassformer.tools.inspection.trace.subwords import ended_ids, pieces_of
 
-__all__ = ["Sentence", "prefix_ids"]
+__all__ = ["Sentence"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class Sentence:
     bundle: Bundle
     model: Transformer
     question: Query
+    alpha: float
+    """The length penalty."""
+    forced: list[int]
+    """The ids that the answer must begin with."""
     source: list[Piece]
     segments: int
     """How many segments the text has; this is the first."""
@@ -41,6 +45,9 @@ class Sentence:
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
         """The first segment as the encoder reads it; InputError if the model has no room."""
+        alpha = question.length_penalty
+        alpha = bundle.length_penalty if alpha is None else alpha
+        forced = _prefix_ids(bundle, question.forced_prefix)
         model = changed(bundle.model, question.changes)
         tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)
         engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
@@ -48,12 +55,14 @@ class Sentence:
         if not row:
             raise InputError("the text is blank, or has no word: there is nothing to translate")
         first = row[0]
-        engine.check_prefix(question.forced_prefix, engine.room - len(first.ids))
+        engine.check_prefix(forced, engine.room - len(first.ids))
         pieces = pieces_of(tokenizers[0], [*first.ids, tokenizers[0].eos_id], first.text)
         return cls(
             bundle,
             model,
-            replace(question, text=first.text),
+            replace(question, text=first.text, length_penalty=alpha, forced_prefix=forced),
+            alpha,
+            forced,
             [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
             segments=len(row),
             terms=terms,
@@ -90,27 +99,25 @@ class Sentence:
 
     def search(self, watch: Watch) -> Hypothesis:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""
-        question, tokenizers = self.question, (self.bundle.source_tokenizer, self.tokenizer)
+        tokenizers = self.bundle.source_tokenizer, self.tokenizer
         watched = partial(beam_search, observe=watch.observe)
         parts = replace(PLAIN, greedy=partial(watched, beam=1), beam_search=watched)
         # The search adds the end symbol of the source itself.
-        job = Job([self.source_ids[:-1]], [question.forced_prefix])
-        options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
+        job = Job([self.source_ids[:-1]], [self.forced])
+        options = SearchOptions(beam=self.question.beam, length_penalty=self.alpha)
         best = torch_engine(self.model, tokenizers, parts).decode(job, options)[0][0]
         if not best.tokens and not best.finished:
             raise UsageError("no translation is as forced_prefix asks")
         return best
 
 
-def prefix_ids(bundle: Bundle, forced: str | Sequence[int] | None) -> list[int]:
+def _prefix_ids(bundle: Bundle, forced: str | Sequence[int]) -> list[int]:
     """The ids that the answer must begin with; the end symbol may be the last."""
     tokenizer, config = bundle.target_tokenizer, bundle.model.config
-    ids = tokenizer.encode(forced) if isinstance(forced, str) else list(forced or ())
-    body = ids[:-1] if ids[-1:] == [tokenizer.eos_id] else ids
-    special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
-    for index in body:
-        if index in special or not 0 <= index < config.target_vocab_size:
-            raise UsageError(
-                f"forced_prefix: the id {index} is no ordinary piece of the target's vocabulary"
-            )
+    ids = tokenizer.encode(forced) if isinstance(forced, str) else list(forced)
+    unknown = [index for index in ids if index >= config.target_vocab_size]
+    if wrong := Vocabulary.of(tokenizer).wrong_in_prefix(ids) or unknown:
+        raise UsageError(
+            f"forced_prefix: the id {wrong[0]} is no ordinary piece of the target's vocabulary"
+        )
     return ids

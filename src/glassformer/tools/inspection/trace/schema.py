@@ -9,6 +9,7 @@ Logarithms are natural.
 Within one ``version`` fields are added; no field is renamed or changes its meaning.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -89,17 +90,26 @@ class Changes:
 
 @dataclass(frozen=True)
 class Query:
-    """The text, the options of the search, and the changes."""
+    """The text, the options of the search, and the changes; a trace holds it with None filled in.
+
+    >>> Query("A dog.", beam=1).top
+    10
+    """
 
     text: str
-    length_penalty: float
-    forced_prefix: list[int]
-    """Ids that the translation must begin with."""
+    """One source sentence; of several, the trace shows the first."""
+    length_penalty: float | None = None
+    """The paper's alpha (section 6.1); None: the bundle's."""
+    forced_prefix: str | Sequence[int] = ()
+    """The beginning of the answer, as text or as ids of pieces; a trace holds ids. To continue from
+    another candidate of step ``i``, give the ids of the steps before it and the candidate's. The
+    end symbol may be the last."""
     beam: int = BEAM
-    top: int = 8
+    """Hypotheses of the search."""
+    top: int = 10
     """Candidates of each step."""
     reference: str | None = None
-    """A correct translation."""
+    """A correct translation, whose way through the search the trace records."""
     changes: Changes = field(default_factory=Changes)
 
 
@@ -290,10 +300,9 @@ class Step:
     pieces that it would write. Those of the last layer are ``candidates``."""
     lens_rank: list[int]
     """For each decoder layer the rank of the piece that was written in the end."""
-    sublayers: list[float] = field(default_factory=list)
+    sublayers: list[float]
     """The log-probability of the written piece by the same reading of the stream after each decoder
-    sublayer: self-attention, cross-attention, feed-forward network, layer after layer. Empty in
-    older traces."""
+    sublayer: self-attention, cross-attention, feed-forward network, layer after layer."""
 
 
 @dataclass(frozen=True)
@@ -383,11 +392,11 @@ class Trace:
     sublayers: list[SublayerNorms]
     steps: list[Step]
     beam: BeamGraph
-    erased: Erased | None = None
-    reference: Reference | None = None
-    terms: list[TermPlace] = field(default_factory=list)
+    erased: Erased
+    reference: Reference | None
+    terms: list[TermPlace]
     """The terms of the glossary, in the order of the text."""
-    aligned: list[Head] = field(default_factory=list)
+    aligned: list[Head]
     """The heads from which word alignment takes its links; they are of one layer."""
 
     def to_json(self) -> str:

@@ -14,7 +14,7 @@ from glassformer.bundle import Bundle
 from glassformer.tools.inspection.ablation import changed
 from glassformer.tools.inspection.scoring import log_probabilities
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.tools.inspection.trace.schema import Changes, Head, Trace
+from glassformer.tools.inspection.trace.schema import Changes, Head, Query, Trace
 
 __all__ = ["stored_answers"]
 
@@ -62,13 +62,8 @@ def _without(bundle: Bundle, traced: Trace) -> Mapping[str, list[float]] | None:
 def _changed(bundle: Bundle, traced: Trace, changes: Changes) -> dict[str, Any]:
     """The source and its translation after a change."""
     asked = traced.asked
-    other = trace(
-        bundle,
-        asked.text,
-        beam=asked.beam,
-        length_penalty=asked.length_penalty,
-        changes=changes,
-    )
+    question = Query(asked.text, asked.length_penalty, beam=asked.beam, changes=changes)
+    other = trace(bundle, question)
     return {
         "source": [asdict(piece) for piece in other.source.pieces],
         "text": other.answer.text,

@@ -5,10 +5,10 @@ import { Matrix, softmax } from "./tensor.js";
 
 // Equation 1 for one query in one head, whose columns are `first` to `last`: its scores, its
 // weights, and the weighted sum of the values. `allowed(k)`: may it attend to key `k`? A query
-// that may attend to no key reads zeros.
+// that may attend to no key reads zeros. The numbers are of the query's type: float32 in the engine.
 export function scaledDotProductAttention(query, keys, values, [first, last], allowed) {
-  const scores = new Float32Array(keys.length);
-  const weights = new Float32Array(keys.length);
+  const zeros = (length) => new query.constructor(length).fill(0);
+  const [scores, weights, output] = [keys.length, keys.length, last - first].map(zeros);
   keys.forEach((key, place) => {
     let sum = 0;
     for (let column = first; column < last; column += 1) sum += query[column] * key[column];
@@ -16,7 +16,6 @@ export function scaledDotProductAttention(query, keys, values, [first, last], al
     weights[place] = allowed(place) ? scores[place] : -Infinity;
   });
   softmax(weights);
-  const output = new Float32Array(last - first);
   values.forEach((value, place) => {
     const weight = weights[place];
     for (let column = first; column < last; column += 1)

@@ -95,12 +95,14 @@ export async function traceOf(engine, request, signal) {
 
 const side = (text, pieces, read) => ({ text, pieces, read: read ?? pieces, words: words(text) });
 
+// The ids that the target must begin with, as `Vocabulary.wrong_in_prefix` allows them.
 function forcedIds({ target, config }, prefix) {
   const ids = typeof prefix === "string" ? target.encode(prefix) : prefix;
-  const special = [config.pad_id, config.unk_id, config.bos_id];
-  const ends = ids.slice(0, -1).includes(config.eos_id); // the end symbol may only be the last
-  const known = (id) => id >= 0 && id < config.target_vocab_size && !special.includes(id);
-  if (ends || !ids.every(known))
+  const { pad_id, unk_id, bos_id, eos_id, target_vocab_size } = config;
+  const ends = (id, place) => id === eos_id && place === ids.length - 1;
+  const special = (id) => [pad_id, unk_id, bos_id, eos_id].includes(id);
+  const fits = (id, place) => id >= 0 && id < target_vocab_size && (!special(id) || ends(id, place));
+  if (!ids.every(fits))
     throw new Error("The prefix holds a piece that the target's vocabulary lacks.");
   return ids;
 }

@@ -120,7 +120,6 @@ function detail(app, step, layer, { box }) {
       `The model wrote ${written.label}: number ${rank} of this layer's candidates.`,
     ),
   );
-  if (!traced.moves.length) return layers;
   const gain = ({ before, after }) => Math.abs(Math.exp(after) - Math.exp(before));
   const most = traced.moves.reduce((a, b) => (gain(b) > gain(a) ? b : a));
   const opened = (move) => move.layer === layer && box === `decoder.${move.kind}`;

@@ -1,5 +1,7 @@
 // A trace in the form that the panels draw. Its fields: glassformer/tools/inspection/trace/schema.py.
 
+import { scaledDotProductAttention } from "../engine/attention.js";
+
 const SUBLAYERS = ["self_attention", "cross_attention", "feed_forward"]; // of a decoder layer
 const TYPES = { u8: [Uint8Array, 1], u16: [Uint16Array, 2], f32: [Float32Array, 4] };
 
@@ -26,14 +28,6 @@ export function slice({ shape, data }, index) {
 // A matrix as an array of rows.
 export function rowsOf(matrix) {
   return Array.from({ length: matrix.shape[0] }, (_, row) => [...slice(matrix, row).data]);
-}
-
-export function softmax(scores) {
-  const largest = Math.max(...scores);
-  if (largest === -Infinity) return scores.map(() => 0);
-  const powers = scores.map((score) => Math.exp(score - largest));
-  const sum = powers.reduce((total, power) => total + power, 0);
-  return powers.map((power) => power / sum);
 }
 
 // A piece with its label, the only place that makes one: `·` before a piece that continues a word.
@@ -172,8 +166,8 @@ export function createView(trace) {
 }
 
 // The log-probability of the written piece before and after each sublayer of the decoder. The first
-// is the start; older traces have none.
-function movesOf({ sublayers = [] }) {
+// is the start.
+function movesOf({ sublayers }) {
   return sublayers.map((after, place) => ({
     layer: Math.floor(place / SUBLAYERS.length),
     kind: SUBLAYERS[place % SUBLAYERS.length],
@@ -190,39 +184,33 @@ function kept(attention, number) {
   };
 }
 
-// The exact scores and weights: query · key / sqrt(d_head), then softmax over the allowed keys.
+// The queries, keys and values of one head; null if the trace leaves out the vectors.
+function vectorsOf({ query, key, value }, number) {
+  if (!query || !key || !value) return null;
+  return [query, key, value].map((packed) => rowsOf(slice(unpack(packed), number)));
+}
+
+// The exact scores and weights of one head.
 function computed(attention, number, allowed) {
-  if (!attention.query || !attention.key) return kept(attention, number);
-  const [queries, keys] = [attention.query, attention.key].map((packed) =>
-    rowsOf(slice(unpack(packed), number)),
-  );
-  const scores = queries.map((query) =>
-    keys.map((key) => dot(query, key) / Math.sqrt(query.length)),
-  );
-  return {
-    scores,
-    weights: scores.map((row, r) =>
-      softmax(row.map((score, c) => (allowed(r, c) ? score : -Infinity))),
-    ),
-  };
+  const vectors = vectorsOf(attention, number);
+  if (!vectors) return kept(attention, number);
+  const [queries, keys, values] = vectors;
+  const rows = queries.map((query, r) => attend(query, keys, values, (c) => allowed(r, c)));
+  return { scores: rows.map(({ scores }) => scores), weights: rows.map(({ weights }) => weights) };
 }
 
 // All numbers of one query's sum; null if the trace leaves out the vectors.
 function worked(attention, number, row, allowed) {
-  if (!attention.query || !attention.key || !attention.value) return null;
-  const [query, keys, values] = [attention.query, attention.key, attention.value].map((packed) =>
-    rowsOf(slice(unpack(packed), number)),
-  );
-  const q = query[row];
-  const products = keys.map((key) => dot(q, key));
-  const scores = products.map((product) => product / Math.sqrt(q.length));
+  const vectors = vectorsOf(attention, number);
+  if (!vectors) return null;
+  const [{ [row]: q }, keys, values] = vectors;
   const visible = keys.map((_, place) => allowed(row, place));
-  const weights = softmax(scores.map((score, place) => (visible[place] ? score : -Infinity)));
-  const output = q.map((_, column) =>
-    weights.reduce((sum, weight, place) => sum + weight * values[place][column], 0),
-  );
-  return { q, keys, values, products, scores, visible, weights, output };
+  const products = keys.map((key) => dot(q, key));
+  return { q, keys, values, products, visible, ...attend(q, keys, values, (c) => visible[c]) };
 }
+
+const attend = (query, keys, values, allowed) =>
+  scaledDotProductAttention(query, keys, values, [0, query.length], allowed);
 
 export function dot(a, b) {
   return a.reduce((sum, value, place) => sum + value * b[place], 0);
