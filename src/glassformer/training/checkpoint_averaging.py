@@ -35,7 +35,7 @@ def _merit(validations: Records, length: LengthOptions) -> Callable[[dict[str, A
     """The key of the order. Scores of different pairs do not compare; the loss does nearly."""
     alike = len({record.get("pairs") for record in validations}) == 1
     metric = length.metric
-    if metric in ("bleu", "chrf") and alike:
+    if metric and metric != "loss" and alike:
         # If the score is equal (BLEU is often 0 at first), the loss decides.
         return lambda record: (record[metric], -record["loss"])
     return lambda record: -record["loss"]

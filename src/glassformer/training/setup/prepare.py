@@ -68,7 +68,7 @@ class Prepared:
     @property
     def metric(self) -> TextMetric:
         """The score that judges translations, also where the loss ranks the checkpoints."""
-        if self.config.metric in ("bleu", "chrf"):
+        if self.config.metric and self.config.metric != "loss":
             return self.config.metric
         return metric_for([pair.target for pair in self.valid], self.target_language)
 
