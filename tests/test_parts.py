@@ -179,8 +179,8 @@ def test_each_fast_form_equals_its_plain_form(field):
 
 
 def test_the_fields_that_fast_exchanges():
-    quick = [name for name in FIELDS if getattr(FAST, name) != getattr(PLAIN, name)]
-    assert quick == list(CASES)
+    quick = {name for name in FIELDS if getattr(FAST, name) != getattr(PLAIN, name)}
+    assert quick == CASES.keys()
 
 
 @pytest.mark.parametrize("options", [{}, {"embedding_norm": True}], ids=str)

@@ -16,13 +16,9 @@ import torch
 
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Shift, shift
-from glassformer.decoding.batched import Search, SequenceModel
-from glassformer.decoding.beam import beam_search
-from glassformer.decoding.constraints import BestTokens, best_tokens
 from glassformer.decoding.fast.beam import beam_search as beam_search_of_batch
 from glassformer.decoding.fast.greedy import greedy as greedy_of_batch
 from glassformer.decoding.fast.top_k import likeliest
-from glassformer.decoding.greedy import greedy
 from glassformer.model.attention import fused_attention
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
@@ -30,6 +26,7 @@ from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
 from glassformer.support.tensors import unfilled
+from glassformer.text_engine import DecodingParts, itself
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.fast.mixed_precision import working_copy
 from glassformer.training.fast.muon import Muon
@@ -37,23 +34,18 @@ from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import MixedPrecision, NewOptimiser, adam_of
 from glassformer.training.schedule import NoamSchedule, noam_schedule
 
-__all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "rebuilt"]
-
-
-def itself(model: Transformer) -> SequenceModel:
-    """The model's own ``encode``, ``start`` and ``step``."""
-    return model
+__all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself", "rebuilt"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts(ModelParts):
+class Parts(ModelParts, DecodingParts):
     """The forms, each a function or a class. The defaults are the plain ones.
 
     A model is built from the fields of :class:`ModelParts` and ``model``: a class, or a function
-    from a configuration and these parts to a Transformer. The others decode and train it.
-    ``parallel`` decodes several batches at once, one on each core of a CPU. ``muon`` takes the
-    blocks' matrices if the options say so, and ``optimiser`` all other weights. Without a
-    ``mixed_precision``, training computes in float32. ``keep_memory`` keeps what an update frees.
+    from a configuration and these parts to a Transformer. The fields of :class:`DecodingParts`
+    decode it, and the others train it. ``muon`` takes the blocks' matrices if the options say so,
+    and ``optimiser`` all other weights. Without a ``mixed_precision``, training computes in
+    float32. ``keep_memory`` keeps what an update frees.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
@@ -63,11 +55,6 @@ class Parts(ModelParts):
     """
 
     model: Callable[[ModelConfig, Parts], Transformer] = Transformer
-    decoder: Callable[[Transformer], SequenceModel] = itself
-    parallel: bool = False
-    best_tokens: BestTokens = best_tokens
-    greedy: Search = greedy
-    beam_search: Search = beam_search
     shift: Shift = shift
     losses: Losses = batch_losses
     optimiser: NewOptimiser = adam_of

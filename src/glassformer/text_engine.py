@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, inf
-from typing import Protocol
 
 from glassformer.data.normaliser import visible
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
@@ -23,6 +22,7 @@ __all__ = [
     "SegmentTranslation",
     "TextEngine",
     "Translation",
+    "itself",
     "torch_engine",
     "with_alternatives",
 ]
@@ -59,6 +59,18 @@ class Translation:
     segments: tuple[SegmentTranslation, ...] = field(default=(), repr=False, compare=False)
 
 
+def itself(model: Transformer) -> SequenceModel:
+    """The model's own ``encode``, ``start`` and ``step``."""
+    return model
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingParts(SearchParts):
+    """The forms of the searches, and the decoder of a model that they ask; by default itself."""
+
+    decoder: Callable[[Transformer], SequenceModel] = itself
+
+
 @dataclass(frozen=True)
 class TextEngine:
     """An engine with its tokenizers: texts in, translations out.
@@ -79,7 +91,7 @@ class TextEngine:
         cls,
         model: Transformer,
         tokenizers: tuple[Tokenizer, Tokenizer],
-        parts: "DecodingParts",
+        parts: DecodingParts,
         *,
         preprocessing: Preprocessing,
         engine: Engine | None = None,
@@ -253,13 +265,6 @@ def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     if len(texts) > size:
         order.sort(key=lambda place: -len(texts[place]))
     return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
-
-
-class DecodingParts(SearchParts, Protocol):
-    """The forms of decoding: fields of :class:`glassformer.parts.Parts`."""
-
-    @property
-    def decoder(self) -> Callable[[Transformer], SequenceModel]: ...
 
 
 def torch_engine(

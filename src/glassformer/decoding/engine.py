@@ -23,8 +23,9 @@ from glassformer.config import (
     MOST_REPETITION_PENALTY,
 )
 from glassformer.decoding.batched import DecodingSettings, Search, SequenceModel, decode_sentences
-from glassformer.decoding.beam import check_search, penalty
-from glassformer.decoding.constraints import BestTokens, ForcedPrefix, OutputRules
+from glassformer.decoding.beam import beam_search, check_search, penalty
+from glassformer.decoding.constraints import BestTokens, ForcedPrefix, OutputRules, best_tokens
+from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import (
     LogitsProcessor,
     MinLength,
@@ -128,20 +129,17 @@ class Engine(Protocol):
         ...
 
 
-class SearchParts(Protocol):
-    """The forms of the searches: fields of :class:`glassformer.parts.Parts`."""
+@dataclass(frozen=True, kw_only=True)
+class SearchParts:
+    """The forms of the searches, by default the plain ones; ``glassformer.parts.Parts`` has them.
 
-    @property
-    def greedy(self) -> Search: ...
+    ``parallel`` decodes several batches at once, one on each core of a CPU.
+    """
 
-    @property
-    def beam_search(self) -> Search: ...
-
-    @property
-    def best_tokens(self) -> BestTokens: ...
-
-    @property
-    def parallel(self) -> bool: ...
+    greedy: Search = greedy
+    beam_search: Search = beam_search
+    best_tokens: BestTokens = best_tokens
+    parallel: bool = False
 
 
 @dataclass(frozen=True)
