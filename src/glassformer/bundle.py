@@ -250,34 +250,30 @@ def load_bundle(
     )
 
 
-def _settings_hash(settings: dict[str, Any]) -> str:
-    """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
-    settings["sha256"].pop(_CONFIG, None)
-    return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
-    """Compare the settings with their hash."""
-    if config.sha256.get(_CONFIG) != _settings_hash(parsed_json(content, dict[str, Any], path)):
-        raise ChecksumError(
-            f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
-        )
-
-
 def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
     path = directory / _CONFIG
     check_bundle(directory)
     content = read_bytes(path, most_bytes=_MOST_CONFIG_BYTES)
     config = parsed_json(content, _StoredConfig, path)
+    settings = parsed_json(content, dict[str, Any], path)
     model = config.model
     if missing := type(model).model_fields.keys() - model.model_fields_set:
         raise InputError(
             f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
             " the bundle anew"
         )
-    if verify:
-        _check_settings(path, content, config)
+    if verify and settings["sha256"].get(_CONFIG) != _settings_hash(settings):
+        raise ChecksumError(
+            f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
+        )
     return config
+
+
+def _settings_hash(settings: dict[str, Any]) -> str:
+    """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
+    hashes = {name: value for name, value in settings["sha256"].items() if name != _CONFIG}
+    text = json.dumps(settings | {"sha256": hashes}, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode())
 
 
 def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer, Tokenizer]:

@@ -12,10 +12,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from glassformer.support.errors import InputError
+from glassformer.support.tensors import weights
 from glassformer.training.checkpoint import (
     RunState,
-    average,
     checkpoints,
+    load_average,
     load_checkpoint,
     load_newest,
     load_optimiser,
@@ -176,15 +177,17 @@ def test_average_is_the_mean(tmp_path):
         save_checkpoint(tmp_path, *trained(seed=seed), RunState(update=seed)) for seed in (1, 2, 3)
     ]
 
-    mean = average(paths)
+    model, _ = trained()
+    load_average(model, tmp_path, [1, 2, 3])
 
-    each = [load_file(path / "model.safetensors") for path in paths]
+    each, mean = [load_file(path / "model.safetensors") for path in paths], weights(model)
     assert mean.keys() == each[0].keys()
     for name, weight in mean.items():
         expected = torch.stack([stored[name] for stored in each]).mean(dim=0)
         torch.testing.assert_close(weight, expected)
         assert weight.dtype == torch.float32
-    assert all(torch.equal(w, each[0][n]) for n, w in average(paths[:1]).items())
+    load_average(model, tmp_path, [1])
+    assert all(torch.equal(weight, each[0][name]) for name, weight in weights(model).items())
 
 
 def damage(path):

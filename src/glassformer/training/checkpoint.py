@@ -8,7 +8,7 @@ set aside, and the run goes on from the one before.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -27,7 +27,6 @@ from glassformer.support.tensors import load_weights, shapes_of, weights
 
 __all__ = [
     "RunState",
-    "average",
     "check_optimiser",
     "checkpoint_of",
     "checkpoints",
@@ -201,23 +200,17 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
 
 
 def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> None:
-    """Give the model the mean weights of the checkpoints of ``updates``, for evaluation."""
-    paths = [checkpoint_of(directory, update) for update in updates]
-    load_weights(model.eval(), average(paths, shapes_of(model)), directory)
+    """Give the model the mean weights of the checkpoints of ``updates``, for evaluation.
 
-
-def average(
-    paths: Sequence[Path], shapes: Mapping[str, Sequence[int]] | None = None
-) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights, added up in float64 (section 6.1).
-
-    ``shapes``: of the model's parameters; InputError for other ones.
+    They are added up in float64 (section 6.1). InputError for weights of another model.
     """
-    sums: dict[str, Tensor] = {}
+    paths = [checkpoint_of(directory, update) for update in updates]
+    shapes, sums = shapes_of(model.eval()), dict[str, Tensor]()
     for path in paths:
         for name, weight in read_tensors(path / "model.safetensors", shapes):
             sums[name] = sums[name] + weight.double() if name in sums else weight.double()
-    return {name: (total / len(paths)).float() for name, total in sums.items()}
+    mean = {name: (total / len(paths)).float() for name, total in sums.items()}
+    load_weights(model, mean, directory)
 
 
 def check_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer) -> None:

@@ -80,7 +80,11 @@ def train(
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
             settings = settings_of_rank_0(
-                prepared.config, trainer.model.config, trainer.state, prepared.packed
+                prepared.config,
+                trainer.model.config,
+                trainer.state,
+                prepared.packed,
+                trainer.checkpoints,
             )
             with from_torchrun(prepared.device, settings) as ranks:
                 trainer.fit(ranks)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadingOptions", "parts_of", "wait_asleep"]
 
+_OWN_PARTS = "glassformer.tools.cli.own_translator:with_parts"  # with all of the lessons
 _LARGE = 512  # d_model: the products of smaller models are quicker than threads that wait
 
 
@@ -39,8 +41,7 @@ def parts_of(bundle: Path, folder: Path | None, stock: Parts) -> AbstractContext
 
     if folder is None and not (bundle / PARTS_RECORD).exists():
         return nullcontext(stock)
-    from glassformer.tools.cli.own_translator import with_parts
-
+    with_parts: Callable[..., AbstractContextManager[Parts]] = resolve_name(_OWN_PARTS)
     return with_parts(bundle, folder, stock)
 
 

@@ -21,14 +21,13 @@ from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.learner import new_learner
 from glassformer.training.setup.options import LearningOptions, MachineOptions, TrainConfig
-from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.signals import StopSignal
 
 __all__ = ["settings_of_rank_0", "train_rank"]
 
 
 def settings_of_rank_0(
-    config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed
+    config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed, checkpoints: Path
 ) -> dict[str, Any]:
     """The settings of the other ranks. They open files of the run: all must see the same ones."""
     return {
@@ -36,7 +35,7 @@ def settings_of_rank_0(
         "seed": config.seed,
         "model": model.model_dump(mode="json"),
         "state": asdict(state),
-        "checkpoints": str(RunDirectory(config.run).checkpoints.resolve()),
+        "checkpoints": str(checkpoints.resolve()),
         "packed": str(packed.directory.resolve()),
     }
 

@@ -56,16 +56,15 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     """
     names = {"format", "keys", "languages", "max_chars", "max_ratio", "normalisation"}
     options = text.model_dump(mode="json", include=names) | {"hold_out": not text.valid}
-    counts = _counts(run.counts)
+    counts, keep = _counts(run.counts), Filter(text.limits)
     if counts.get("options") != options:
-        counts = _read_once(text, run) | {"options": options}
+        counts = _read_once(text, run, keep) | {"options": options}
         write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
-    limits = Filter(text.limits)
-    limits.kept, limits.characters = counts["pairs"], counts["characters"]
-    limits.counts, (source_profile, target_profile) = counts["dropped"], counts["trigrams"]
+    keep.kept, keep.characters = counts["pairs"], counts["characters"]
+    keep.counts, (source_profile, target_profile) = counts["dropped"], counts["trigrams"]
     return KeptPairs(
         run,
-        limits,
+        keep,
         counts["held_out"],
         counts["left_out"],
         SourceLengths(**counts["source_lengths"]),
@@ -90,9 +89,8 @@ def _counts(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _read_once(text: TextOptions, run: RunDirectory) -> dict[str, Any]:
-    """Write the pairs that the limits let through, one JSON object a line; return the counts."""
-    keep = Filter(text.limits)
+def _read_once(text: TextOptions, run: RunDirectory, keep: Filter) -> dict[str, Any]:
+    """Write the pairs that ``keep`` lets through, one JSON object a line; return the counts."""
     with working("reading the pairs"):
         count = write_pairs(run.kept, read_kept(text.pairs, text, keep, format=text.format))
     if not count:
