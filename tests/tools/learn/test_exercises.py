@@ -87,16 +87,19 @@ def test_the_record_and_the_probes_fit(name):
         assert question.question in chosen.template
 
 
-@pytest.mark.parametrize(("name", "wrong", "code", "shown"), SOLUTIONS)
-def test_the_verdict_on_a_solution(name, wrong, code, shown, tmp_path):
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_verdict_on_each_solution(name, tmp_path, subtests):
     chosen = lesson(name)
-    verdict = verdict_of(chosen, filled(right_file(chosen), code), tmp_path)
-    assert verdict.outcome == shown
-    assert (shown == "right") == wrong.startswith("right:")
-    if shown == "error":
-        assert re.match(r"Line \d+: |TypeError: the function returns 2 values", verdict.lines[0])
-    elif shown != "right":
-        assert any("; right is " in line for line in verdict.lines)
+    for _, wrong, code, shown in (each for each in SOLUTIONS if each[0] == name):
+        with subtests.test(wrong=wrong):
+            verdict = verdict_of(chosen, filled(right_file(chosen), code), tmp_path)
+            assert verdict.outcome == shown
+            assert (shown == "right") == wrong.startswith("right:")
+            line = r"Line \d+: |TypeError: the function returns 2 values"
+            if shown == "error":
+                assert re.match(line, verdict.lines[0])
+            elif shown != "right":
+                assert any("; right is " in line for line in verdict.lines)
 
 
 def test_there_are_many_wrong_solutions_and_some_unusual_ones():

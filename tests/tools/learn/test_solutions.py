@@ -98,11 +98,13 @@ def test_the_verdict_on_each_attempt(number, tmp_path):
     assert [verdict == "right" for verdict in verdicts] == [False] * (len(steps) - 1) + [True]
 
 
-@pytest.mark.parametrize(("name", "wrong", "code", "shown"), solutions())
-def test_the_verdict_on_a_solution(name, wrong, code, shown, tmp_path):
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_verdict_on_each_solution(name, tmp_path, subtests):
     chosen = lesson(name)
-    assert (shown == "right") == wrong.startswith("right")
-    assert verdict_of(chosen, filled(right_file(chosen), code), tmp_path) == shown
+    for _, wrong, code, shown in (each for each in solutions() if each[0] == name):
+        with subtests.test(wrong=wrong):
+            assert (shown == "right") == wrong.startswith("right")
+            assert verdict_of(chosen, filled(right_file(chosen), code), tmp_path) == shown
 
 
 def test_every_solution_is_read():
