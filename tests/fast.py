@@ -65,6 +65,7 @@ SLOW = (
     "model/test_transformer.py::test_padding_and_batch_order_change_nothing",
     "parity/test_huggingface.py",
     "system/",
+    "test_doctests.py::test_the_examples_of_each_module_hold",
     "test_length_penalty.py::test_so_does_a_trace",
     "test_own_parts.py::test_it_trains_translates_and_is_captured",
     "test_public_names.py::test_the_parts_need_nothing_but_torch",

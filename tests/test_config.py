@@ -5,9 +5,10 @@ from pydantic import ValidationError
 
 from glassformer.config import ModelConfig, presets
 from glassformer.decoding.protocols import Vocabulary
+from tests.tables import every
 
 
-@pytest.mark.parametrize("preset", presets)
+@every("preset", presets)
 def test_presets_are_models(preset):
     config = ModelConfig(source_vocab_size=100, target_vocab_size=100, **presets[preset])
 
@@ -21,7 +22,7 @@ def test_the_defaults_are_the_papers_base_model():
     assert (plain.norm, plain.activation, plain.positions) == ("post", "relu", "sinusoidal")
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "message"),
     [
         ({"d_model": 511, "num_heads": 7}, "d_model must be even.* got 511"),

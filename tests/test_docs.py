@@ -17,6 +17,7 @@ import glassformer
 from glassformer.tools.cli.main import COMMANDS, module_of
 from glassformer.tools.cli.options import parse_options
 from glassformer.tools.learn.lesson import EVERY, EXERCISES, LESSONS, lessons
+from tests.tables import every
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -29,7 +30,7 @@ def commands():
     return sorted({m[1] for line in lines if (m := re.search(r"\bglassformer (.*)", line))})
 
 
-@pytest.mark.parametrize("command", commands())
+@every("command", commands())
 def test_the_program_knows_the_command(command):
     name, *words = shlex.split(re.sub(r" [<>] \S+", "", command))  # without redirections
     assert name in COMMANDS

@@ -11,8 +11,6 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-import pytest
-
 import glassformer
 
 MODULES = sorted(
@@ -46,16 +44,14 @@ def failures_of(tests: list[doctest.DocTest]) -> list[str]:
     return reports
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_hold(name):
-    module = importlib.import_module(name)
-    path = Path(module.__file__)
+def test_the_examples_of_each_module_hold():
+    reports: list[str] = []
+    for name in MODULES:
+        module = importlib.import_module(name)
+        path, names = Path(module.__file__), dict(vars(module))
+        source = path.read_text("utf-8")
+        reports += failures_of(examples_of(source, name=name, path=str(path), names=names))
 
-    tests = examples_of(
-        path.read_text("utf-8"), name=name, path=str(path), names=dict(vars(module))
-    )
-
-    reports = failures_of(tests)
     assert not reports, "".join(reports)
 
 

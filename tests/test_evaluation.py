@@ -23,6 +23,7 @@ from glassformer.evaluation import (
     reference_loss,
 )
 from glassformer.support.errors import InputError, UsageError
+from tests.tables import every
 
 REFERENCES = [
     "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt.",
@@ -146,7 +147,7 @@ BY_TOKENIZER = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     ("language", "tokens"), [(name, key) for key, names in BY_TOKENIZER.items() for name in names]
 )
 def test_scripts_without_spaces_are_cut_into_characters(language, tokens):
@@ -156,7 +157,7 @@ def test_scripts_without_spaces_are_cut_into_characters(language, tokens):
     assert (scores.bleu > 0) == (tokens in {"zh", "char"})
 
 
-@pytest.mark.parametrize("hypothesis", ["", " ", "\u2028", ".", "a\x00b", "猫" * 300])
+@every("hypothesis", ["", " ", "\u2028", ".", "a\x00b", "猫" * 300])
 def test_odd_lines_are_scored_like_any_other(hypothesis):
     scores = corpus_scores([hypothesis, ""], ["Ein Hund.", ""], language="de")
 

@@ -9,6 +9,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import glassformer
+from tests.tables import every
 
 # DESIGN, section 3: each public name with the parameters that callers may use. A bare * stands
 # before what is by keyword only.
@@ -77,7 +78,7 @@ def parameters_of(function) -> dict[str, inspect.Parameter]:
     return parameters
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
+@every("name", SIGNATURES)
 def test_a_promised_name_is_called_as_promised(name):
     parameters = parameters_of(found(name))
     places, _, keywords = SIGNATURES[name].partition("*")

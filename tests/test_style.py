@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import every
+
 ROOT = Path(__file__).parents[1]
 MAX_FUNCTION_LINES = 60
 
@@ -143,7 +145,7 @@ def test_the_files_are_found():
     assert {"pyproject.toml", "src/glassformer/support/errors.py", "tests/test_style.py"} <= names
 
 
-@pytest.mark.parametrize(
+@every(
     ("check", "kept", "broken", "line"),
     [
         (

@@ -11,6 +11,7 @@ from glassformer.decoding.engine import SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.parts import PLAIN
 from glassformer.text_engine import TextEngine, Translation
+from tests.tables import every
 
 LINES = ["A dog runs.", "", "x", "  ", "An old hat and a dog", "hat"]
 
@@ -42,8 +43,8 @@ def through(tokenizer, engine, windows, *, longest=200, **options):
     return [texts.translate(window, SearchOptions(**options)) for window in windows]
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
-@pytest.mark.parametrize("threads", [1, 2, 50])
+@every("at_once", [1, 2, 3, 100])
+@every("threads", [1, 2, 50])
 def test_each_window_comes_back_whole_and_in_its_order(tokenizer, at_once, threads):
     windows = [LINES, [], ["dog"], LINES[::-1], [""]]
 

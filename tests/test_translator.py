@@ -17,6 +17,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.devices import device_of
 from glassformer.support.errors import InputError, UsageError
 from glassformer.translator import Sampling, Translator
+from tests.tables import every
 
 TEXTS = ["A dog runs.", "An old hat.", "", "x", "grass and snow", " \u2028 ", "漢字"]
 FINITE = {"abs": 1e-4}
@@ -302,7 +303,7 @@ def test_a_model_in_training_mode_scores_nothing(translator):
         translator.model.eval()
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [
         {"beam": 0},

@@ -21,6 +21,7 @@ from glassformer.support.errors import InputError
 from glassformer.tools.inspection.attention_of import attention_of
 from glassformer.tools.inspection.capture import capture
 from glassformer.translator import Translator
+from tests.tables import every
 
 SOURCES = ["A dog runs; an old hat.", "Two", "One man sits in the snow across the grass."]
 TARGETS = ["Ein alter Hund läuft.", "Zwei Männer sitzen im Schnee über das Gras.", "Hut"]
@@ -145,7 +146,7 @@ def test_heads_are_read_as_they_are_stored(model):
     assert Heads.of(heads.as_dict(), model.config) == heads
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [{"layer": 4}, {"layer": -1}, {"heads": [3]}, {"heads": []}, {"row": "both"}, {"more": 1}],
 )

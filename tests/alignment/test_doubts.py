@@ -9,6 +9,7 @@ from glassformer.bundle import load_bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES, SourceLengths
 from glassformer.data.words import Link, words
 from glassformer.text_engine import Translation
+from tests.tables import every
 
 SOURCE = "Two men sit in 1998."
 
@@ -61,7 +62,7 @@ def test_words_that_nothing_is_aligned_with(bundle):
     assert doubts(bundle, "1998", aligned("1998", "1998", share=0)) == []  # it is copied
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target"),
     [
         ("2 dogs at 12", "zwei Hunde um zwölf"),

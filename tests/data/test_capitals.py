@@ -5,6 +5,7 @@ import pytest
 from glassformer.data.capitals import in_known_case
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.subword_training import train_tokenizer
+from tests.tables import every
 
 KNOWN = ["the man stands on a ladder near the city"] * 9 + ["FBI", "US and May"] * 5
 
@@ -14,7 +15,7 @@ def tokenizer():
     return train_tokenizer(KNOWN, vocab_size=360)
 
 
-@pytest.mark.parametrize(
+@every(
     ("typed", "read"),
     [
         ("A MAN on a LADDER.", "A man on a ladder."),

@@ -13,6 +13,7 @@ from glassformer.data.corpus import Filter, Limits, Pair, read_lines, read_pairs
 from glassformer.data.file_formats import join_record, split_record
 from glassformer.support.errors import InputError, UsageError
 from glassformer.training.setup.options import TrainConfig
+from tests.tables import every
 
 NEVER_ENDS = "a\u2028b\u2029c\x85d\re\x00f\x0bg\x0ch\x1ci"
 
@@ -61,7 +62,7 @@ def test_lines_are_read_as_a_stream(tmp_path):
     reader.close()
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "parts"),
     [
         (b"gut\nGr\xfc\xdfe\n", ["line 2", "0xFC", "byte offset 2", "iconv"]),
@@ -163,7 +164,7 @@ def test_json_keys_are_looked_up_plain_dotted_and_in_translation(record, keys):
     assert split_record(json.dumps(record), "jsonl", keys=keys) == ("Hallo", "Hello")
 
 
-@pytest.mark.parametrize(
+@every(
     ("format", "bad", "part"),
     [
         ("tsv", "", "1 column"),
@@ -216,7 +217,7 @@ def test_a_format_that_does_not_fit_is_refused_at_the_call(source, target, forma
 # What training leaves out
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target", "reason"),
     [
         ("Hallo", "Hello", None),

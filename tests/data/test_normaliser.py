@@ -3,11 +3,11 @@
 import re
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.normaliser import normalised, visible, with_places
+from tests.tables import every
 
 # Marks in two orders, conjoining jamo, a Bengali vowel of two signs, joiners, controls, spaces.
 ODD = "aA é.e\u0301\u0323\u0302ô\u1100\u1161\u11a8\u09c7\u09be\u200b\u200d\ufeff\u00a0\t\n\u3000"
@@ -15,7 +15,7 @@ MORE = "\u200c\u0647\u0958\x00\x85\u212a\uff21\uff11\uff01\xad😀\ufe0f\U000e00
 TEXTS = st.text(st.sampled_from(ODD + MORE), max_size=30)
 
 
-@pytest.mark.parametrize(
+@every(
     ("typed", "text"),
     [
         ("A dog.", "A dog."),
@@ -43,8 +43,8 @@ UNSEEN += "\ufff9\ufffc\ufffd\U000e0001\U000e0041\U0001d173\ue000\uf0b7\U0010000
 UNSEEN += "\u200b\u2060\ufeff\xad"
 
 
-@pytest.mark.parametrize("unseen", UNSEEN)
-@pytest.mark.parametrize("place", range(7))
+@every("unseen", UNSEEN)
+@every("place", range(7))
 def test_no_model_reads_a_character_that_no_reader_sees(unseen, place):
     text = "A dog."
     typed = text[:place] + 2 * unseen + text[place:]
@@ -67,7 +67,7 @@ def test_the_rule_holds_for_whole_categories():
             assert normalised(f"a{chr(code)}b") == "ab", hex(code)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "می\u200cخواهم",  # Persian

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.parallel_lines import Shift, features, shifts, slip, unrelated
+from tests.tables import every
 
 
 def pair_of_sides(lines: int, seed: int = 0) -> tuple[list[str], list[str]]:
@@ -21,8 +22,8 @@ def pair_of_sides(lines: int, seed: int = 0) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
-@pytest.mark.parametrize("offset", [-10, -2, -1, 1, 3, 10])
-@pytest.mark.parametrize("start", [0, 333, 900])
+@every("offset", [-10, -2, -1, 1, 3, 10])
+@every("start", [0, 333, 900])
 def test_a_shift_is_found_with_its_offset_and_its_line(offset, start):
     sources, targets = pair_of_sides(1200)
     if offset > 0:  # extra targets
@@ -49,7 +50,7 @@ def test_each_stretch_has_its_own_offset():
     assert found[0].last + 1 == found[1].first
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_sides_that_belong_together_are_not_shifted_nor_unrelated(seed):
     sources, targets = pair_of_sides(400, seed)
 
@@ -57,7 +58,7 @@ def test_sides_that_belong_together_are_not_shifted_nor_unrelated(seed):
     assert not unrelated(features(sources), features(targets))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_a_shuffled_side_is_unrelated(seed):
     sources, targets = pair_of_sides(1000, seed)
     random.Random(seed).shuffle(targets)

@@ -8,6 +8,7 @@ from glassformer.data.normaliser import normalised, visible
 from glassformer.data.preprocessing import Preprocessing, Segment, SourceLengths, joined
 from glassformer.data.splitting import sentence_spans
 from glassformer.data.subword_training import train_tokenizer
+from tests.tables import every
 
 SINGLE = SourceLengths(median=20, longest=40, several=0.01)
 SEVERAL = SourceLengths(median=20, longest=30, several=0.5)
@@ -58,7 +59,7 @@ def test_echoed_segments_are_the_text_again(tokenizer, text, lengths):
         assert visible(whole) == visible(text)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "sentences"),
     [
         ("A man stands. Two dogs play.", ["A man stands.", "Two dogs play."]),
@@ -132,7 +133,7 @@ def test_several_words_in_capitals_are_read_in_lower_case(tokenizer, typed, read
     assert segments_of(typed, tokenizer)[0].text == typed
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "language", "whole"),
     [
         (" a b ", "de", " X Y "),

@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.protected import lost_spans, protected_spans
+from tests.tables import every
 
 FAMILY = "👩\u200d👩\u200d👧🏽"
 ICU = "{n, plural, one {# item} other {# items}}"
@@ -16,7 +16,7 @@ def found(text):
     return [(span.kind, text[span.start : span.end]) for span in protected_spans(text)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "text", "spans"),
     [
         (
@@ -73,7 +73,7 @@ def test_spans_are_found_whole(kind, text, spans):
     assert found(text) == [(kind, span) for span in spans]
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "It costs $1,000, $1.50, US$5, $12 or CA$3.",
@@ -103,7 +103,7 @@ HOSTILE = ["<", "<a ", "{", "{n,plural {", "`", "a@", "http://", "%", "😀\u200
 HOSTILE += ["[1,", "#1", "@a.", ":a", "1.", "a.b", "v1.", "__a", "-", "$t(", "C:\\"]
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@every("unit", HOSTILE)
 def test_hostile_text_is_searched(unit):
     """The bounds of the patterns hold: without them these texts take minutes."""
     text = unit * 20_000
@@ -122,7 +122,7 @@ def test_spans_are_in_order_and_do_not_overlap(text):
     assert lost_spans(text, text) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target", "lost"),
     [
         ("{a} {a}", "{a}", ["{a}"]),

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.splitting import sentence_spans, split_long
+from tests.tables import every
 
 TEXTS = st.text(st.sampled_from('ab .!,;。、？…"»\u2028\n漢🐄'), max_size=120)
 
@@ -18,7 +19,7 @@ def test_the_pieces_are_the_text_and_none_is_too_long(text, limit):
     assert len(pieces) == 1 or all(pieces)
 
 
-@pytest.mark.parametrize(
+@every(
     ("language", "text", "count"),
     [
         ("de", "Er wurde im 19. Jahrhundert geboren. Er starb.", 2),
@@ -44,7 +45,7 @@ def test_a_text_that_fits_is_not_cut():
     assert split_long("", len, limit=1) == [""]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "pieces"),
     [
         ("One, two. Three, four five.", ["One, two. ", "Three, four five."]),

@@ -4,6 +4,7 @@ import pytest
 
 from glassformer.data.terms import Terms, form_place, read_terms
 from glassformer.support.errors import InputError, UsageError
+from tests.tables import every
 
 GLOSSARY = {
     "dog": ["hund", "hunde"],
@@ -18,7 +19,7 @@ GLOSSARY = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "targets"),
     [
         ("a dog", ["hund"]),
@@ -42,9 +43,7 @@ def test_a_term_stands_in_a_text_as_whole_words(text, targets):
     assert [forms[0] for forms in Terms.of(GLOSSARY).forms_in(text).values()] == targets
 
 
-@pytest.mark.parametrize(
-    "text", ["Dog", "Yes. Dog", "“Dog”", "So? (Dog!)", "犬。Dog", "1 dog. Dog"]
-)
+@every("text", ["Dog", "Yes. Dog", "“Dog”", "So? (Dog!)", "犬。Dog", "1 dog. Dog"])
 def test_a_capital_at_the_start_of_a_sentence_allows_capitals_in_the_target(text):
     forms = Terms.of({"dog": ["hund", "hunde"]}).forms_in(text)
     assert forms == {"dog": ("hund", "hunde", "Hund", "Hunde")}
@@ -109,7 +108,7 @@ def test_a_faulty_line_is_named(tmp_path, lines, message):
     assert str(error.value).startswith(f"{path}, {message}")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "form", "place"),
     [
         ("Hunde und ein Hund, Hund", "Hund", (14, 18)),

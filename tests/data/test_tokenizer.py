@@ -12,6 +12,7 @@ from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePiece
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from glassformer.support.errors import InputError, UsageError
+from tests.tables import every
 
 WORDS = ["ein", "eine", "der", "Hund", "Hunde", "Katze", "läuft", "spielt", "Park", "alte"]
 
@@ -55,7 +56,7 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize("text", AWKWARD)
+@every("text", AWKWARD)
 def test_awkward_text_comes_back(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
@@ -126,8 +127,8 @@ def test_training_twice_gives_the_same_bytes(kind):
     assert first.fingerprint == second.fingerprint != other.fingerprint
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-@pytest.mark.parametrize("lines", [["Hallo Welt", "hello world"], ["a"], ["", " "], ["▁"], ["\0"]])
+@every("kind", ["bpe", "unigram"])
+@every("lines", [["Hallo Welt", "hello world"], ["a"], ["", " "], ["▁"], ["\0"]])
 def test_a_tiny_corpus_gives_a_smaller_vocabulary(kind, lines):
     tokenizer = train_tokenizer(lines, vocab_size=8000, kind=kind)
     assert 260 < tokenizer.vocab_size < 320

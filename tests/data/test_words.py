@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, pharaoh, subword_spans, words
+from tests.tables import every
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
@@ -23,7 +24,7 @@ def spelt(text: str) -> list[str]:
     return [text[slice(*word)] for word in words(text)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected"),
     [
         ("", []),

@@ -14,6 +14,7 @@ from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis
+from tests.tables import every
 
 EMPTY = [Hypothesis((), 0.0, 0.0, finished=True)]
 
@@ -60,8 +61,8 @@ class Copy:
 SOURCES = [[4, 5, 6], [], [7], [8, 9, 10, 11, 12], [13, 14, 15], [], [16, 17]]
 
 
-@pytest.mark.parametrize("search", [greedy, beam_search, partial(beam_search, beam=1)])
-@pytest.mark.parametrize("max_tokens", [1, 150, 10_000])
+@every("search", [greedy, beam_search, partial(beam_search, beam=1)])
+@every("max_tokens", [1, 150, 10_000])
 def test_every_source_gets_its_own_answer_in_its_place(search, max_tokens):
     found = decode_sentences(
         Copy(), SOURCES, search=search, settings=DecodingSettings(max_tokens=max_tokens)

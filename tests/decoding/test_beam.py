@@ -14,6 +14,7 @@ from glassformer.decoding.fast.beam import beam_search as beam_search_of_batch
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import IMPOSSIBLE
 from glassformer.decoding.sampling import sample
+from tests.tables import every
 
 BOS, EOS = 2, 3
 
@@ -47,8 +48,8 @@ def test_a_wide_beam_finds_what_the_search_of_all_targets_finds(toy, alpha):
         same([h for h in hypotheses if h.finished], best)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5, 4.0])
-@pytest.mark.parametrize("end", [0.0, 3.0])
+@every("alpha", [0.0, 0.6, 1.5, 4.0])
+@every("end", [0.0, 3.0])
 def test_leaving_early_loses_nothing(toy, alpha, end):
     """With a beam for every prefix, only the bound can end the search before the last step."""
     language = toy(batch=7, vocab=6, seed=5, end=end)
@@ -220,7 +221,7 @@ class Steps:
         return self
 
 
-@pytest.mark.parametrize("beam", range(1, 11))
+@every("beam", range(1, 11))
 def test_improbable_ends_do_not_crowd_out_a_sure_target(beam):
     """Each next token of 4 5 4 5 4 5 is sure, and at each step the end has the second place."""
     right = [4, 5, 4, 5, 4, 5, EOS]
@@ -254,8 +255,8 @@ def test_enough_ends_and_a_leading_one_end_a_search(beam, steps):
     assert len(reached) == steps
 
 
-@pytest.mark.parametrize("search", [greedy, beam_search, sample])
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@every("search", [greedy, beam_search, sample])
+@every("alpha", [0.0, 0.6])
 def test_no_target_is_empty(toy, search, alpha):
     """Though the end is by far the most probable first token."""
     language = toy(batch=5, vocab=7, seed=2, end=9.0)
@@ -296,7 +297,7 @@ def test_the_penalty_is_that_of_wu_et_al():
     assert torch.equal(penalty(torch.tensor([1, 7]), 1.0), torch.tensor([1.0, 2.0]))
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"beam": 0}, "beam must be at least 1, not 0"),

@@ -12,6 +12,7 @@ from glassformer.decoding.constraints import ForcedPrefix, OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import sample
+from tests.tables import every
 
 EOS = 3
 SEARCHES = [greedy, beam_search, partial(beam_search, n_best=5), sample, partial(sample, n_best=3)]
@@ -167,8 +168,8 @@ def test_a_prefix_of_one_sentence_begins_with_the_vocabulary_s(toy):
         assert found.tokens[:2] == tokens
 
 
-@pytest.mark.parametrize("search", [greedy, partial(beam_search, beam=3, n_best=3), sample])
-@pytest.mark.parametrize("prefix_ids", [(), (5,)])
+@every("search", [greedy, partial(beam_search, beam=3, n_best=3), sample])
+@every("prefix_ids", [(), (5,)])
 def test_no_target_reads_as_empty(toy, search, prefix_ids):
     language = toy(batch=7, vocab=7, end=2.0)
     language.logits[..., 4] += 4  # white space is the most probable token, and then the end

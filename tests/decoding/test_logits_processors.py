@@ -21,6 +21,7 @@ from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
 from glassformer.decoding.protocols import DEFAULT_IDS
 from glassformer.decoding.sampling import sample
+from tests.tables import every
 
 BOS, EOS, SPECIAL = 2, 3, range(4)
 SETTINGS = [
@@ -69,7 +70,7 @@ def every_target(language, sentence, most, options):
     return sorted((one for one in scored if one[0] > -math.inf), reverse=True)
 
 
-@pytest.mark.parametrize("options", SETTINGS)
+@every("options", SETTINGS)
 def test_a_wide_beam_finds_the_best_of_all_changed_targets(toy, options):
     language = toy(batch=2, vocab=7, seed=7)
     found = beam_search(
@@ -87,8 +88,8 @@ def test_a_wide_beam_finds_the_best_of_all_changed_targets(toy, options):
         assert [h.score for h in found[sentence]] == pytest.approx([score for score, _ in best])
 
 
-@pytest.mark.parametrize("options", SETTINGS)
-@pytest.mark.parametrize("search", [greedy, sample, partial(sample, n_best=3)])
+@every("options", SETTINGS)
+@every("search", [greedy, sample, partial(sample, n_best=3)])
 def test_a_search_keeps_to_the_settings_and_scores_by_them(toy, search, options):
     language = toy(batch=3, vocab=11, seed=3, end=-1.0)
     found = search(

@@ -14,6 +14,7 @@ from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import IMPOSSIBLE
 from glassformer.decoding.sampling import Sampling, sample, shape_distribution
+from tests.tables import every
 
 BOS, EOS = 2, 3
 
@@ -137,7 +138,7 @@ def test_a_dead_end_gives_the_impossible_hypothesis(toy):
     assert found[0] != [IMPOSSIBLE]
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"temperature": 0.0}, "temperature must be a finite number above 0, not 0.0"),

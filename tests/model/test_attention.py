@@ -14,6 +14,7 @@ from glassformer.model.attention import (
     masked_softmax,
     scaled_dot_product_attention,
 )
+from tests.tables import every
 
 HEADS, D_HEAD, BATCH, Q_LEN, K_LEN = 3, 5, 2, 7, 11
 D_MODEL = HEADS * D_HEAD
@@ -142,7 +143,7 @@ def test_joint_projections_equal_a_matrix_for_each_head(masked):
 
 
 @forms
-@pytest.mark.parametrize("share", [None, 0.5, 0.0])
+@every("share", [None, 0.5, 0.0])
 def test_with_weights_equals_forward(share, attend):
     attention, of = module(attention=attend), inputs()
     mask = None if share is None else random_mask(BATCH, HEADS, Q_LEN, K_LEN, share=share)

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from glassformer.model import masks
 from glassformer.model.attention import fused_attention, scaled_dot_product_attention
 from glassformer.model.positions import sinusoidal_positions
+from tests.tables import every
 
 SOFT = {"rtol": 0, "atol": 1e-9}
 
@@ -61,8 +62,8 @@ def share_one_attention(model: nn.Module) -> None:
         block.cross_attention.sublayer = block.self_attention.sublayer
 
 
-@pytest.mark.parametrize("share", [share_one_norm, share_one_attention])
-@pytest.mark.parametrize(
+@every("share", [share_one_norm, share_one_attention])
+@every(
     "check",
     [
         parameter_count_is_the_paper_s,

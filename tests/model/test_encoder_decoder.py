@@ -10,6 +10,7 @@ from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.masks import subsequent_mask
 from glassformer.model.transformer import Transformer
+from tests.tables import every
 
 D_MODEL, HEADS, D_FF, BATCH, SRC_LEN, TGT_LEN = 14, 2, 19, 3, 5, 7
 
@@ -157,8 +158,8 @@ def configured_block(kind, **options):
     return (model.encoder if kind is EncoderBlock else model.decoder).blocks[0]
 
 
-@pytest.mark.parametrize("kind", [EncoderBlock, DecoderBlock])
-@pytest.mark.parametrize("option", ["dropout", "attention_dropout", "activation_dropout"])
+@every("kind", [EncoderBlock, DecoderBlock])
+@every("option", ["dropout", "attention_dropout", "activation_dropout"])
 def test_each_dropout_acts_while_training_and_only_then(kind, option):
     made, x = configured_block(kind, **{option: 0.5}), stream(TGT_LEN)
     of = (x, stream(SRC_LEN, seed=1))[: 1 if kind is EncoderBlock else 2]

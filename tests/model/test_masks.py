@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.model.masks import check_mask, padding_mask, subsequent_mask, target_mask
+from tests.tables import every
 
 token_rows = st.integers(1, 7).flatmap(
     lambda length: st.lists(
@@ -55,16 +56,12 @@ def test_target_mask_is_both_conditions_at_once(rows):
     ]
 
 
-@pytest.mark.parametrize(
-    "shape", [(5, 7), (1, 7), (5, 1), (2, 1, 1, 7), (1, 1, 5, 7), (2, 3, 5, 7)]
-)
+@every("shape", [(5, 7), (1, 7), (5, 1), (2, 1, 1, 7), (1, 1, 5, 7), (2, 3, 5, 7)])
 def test_two_axes_or_all_of_them_are_accepted(shape):
     check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5, 7))
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (7,), (7, 5), (5, 6), (3, 5, 7), (3, 1, 7), (3, 3, 5, 7), (1, 2, 3, 5, 7)]
-)
+@every("shape", [(), (7,), (7, 5), (5, 6), (3, 5, 7), (3, 1, 7), (3, 3, 5, 7), (1, 2, 3, 5, 7)])
 def test_any_other_mask_is_refused_with_both_shapes(shape):
     with pytest.raises(ValueError, match="does not fit scores") as raised:
         check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5, 7))

@@ -6,6 +6,7 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.model.attention import fused_attention
 from glassformer.model.fast.decoder import PreparedTransformer
+from tests.tables import every
 
 
 @pytest.mark.usefixtures("own_messages")
@@ -67,7 +68,7 @@ def test_masks_of_a_wrong_shape_or_type(build, sentences, masks, error, message)
         build()(sentences(5, 3), sentences(7, 5), **masks)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"d_model": 15, "num_heads": 3}, "d_model must be even, .* got 15"),

@@ -10,6 +10,7 @@ from glassformer.config import ModelConfig, presets
 from glassformer.model.masks import padding_mask, target_mask
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
+from tests.tables import every
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
 
@@ -29,7 +30,7 @@ def test_the_paper_s_models_have_their_size(preset, size):
     assert count(on_meta(**vocabulary, **presets[preset])) == size
 
 
-@pytest.mark.parametrize("preset", presets)
+@every("preset", presets)
 def test_every_preset_is_a_valid_model(preset):
     config = ModelConfig(source_vocab_size=97, target_vocab_size=97, **presets[preset])
     assert on_meta(**config.model_dump()).config == config

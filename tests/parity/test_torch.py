@@ -13,6 +13,7 @@ from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.forms import PAPER
 from glassformer.model.masks import padding_mask, subsequent_mask
+from tests.tables import every
 
 D_MODEL, HEADS, D_FF, SRC_LEN, TGT_LEN = 14, 7, 19, 11, 5
 SOURCE = torch.tensor([[5] * 11, [5] * 3 + [0] * 8, [5] * 7 + [0] * 4])
@@ -84,7 +85,7 @@ def assert_same(ours: Tensor, theirs: Tensor, leaves: tuple[Tensor, ...], tolera
 
 
 @precisions
-@pytest.mark.parametrize("kind", ["none", "padding", "causal"])
+@every("kind", ["none", "padding", "causal"])
 def test_multi_head_attention(dtype, tolerance, kind):
     theirs = disturbed(nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True), dtype)
     ours = MultiHeadAttention(D_MODEL, HEADS).to(dtype)
@@ -112,7 +113,7 @@ def test_multi_head_attention(dtype, tolerance, kind):
 
 @precisions
 @norms
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@every("activation", ["relu", "gelu"])
 def test_encoder(dtype, tolerance, norm, activation):
     layer = nn.TransformerEncoderLayer(
         D_MODEL, HEADS, D_FF, activation=activation, batch_first=True, norm_first=norm == "pre"

@@ -25,6 +25,7 @@ from glassformer.support.strangers import (
     shown,
     unpacked,
 )
+from tests.tables import every
 
 
 class Sizes(BaseModel):
@@ -58,7 +59,7 @@ def test_text_is_utf_8(tmp_path):
         read_text(tmp_path / "text", most_bytes=9)
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "message"),
     [
         ('{"width": 3', "not JSON, or cut short (Invalid JSON: EOF while parsing an object"),
@@ -94,7 +95,7 @@ def test_many_values_are_refused_before_they_fill_the_memory(monkeypatch, text):
         parsed_json(text, list[object], "it")
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "message"),
     [
         ("a: &a [x]\nb: *a", "not YAML (it has an alias: write the value out)"),

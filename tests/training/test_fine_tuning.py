@@ -21,6 +21,7 @@ from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
 from glassformer.translator import Translator
+from tests.tables import every
 
 SIZES = {
     "preset": "tiny",
@@ -205,9 +206,7 @@ def test_another_parent_is_refused_once_the_run_has_begun(child, parent, tmp_pat
         train(options.model_copy(update={"parent": other}))
 
 
-@pytest.mark.parametrize(
-    "option", ["preset", "d_model", "norm", "vocab_size", "tokenizer", "activation", "subwords"]
-)
+@every("option", ["preset", "d_model", "norm", "vocab_size", "tokenizer", "activation", "subwords"])
 def test_what_the_parent_decides_cannot_be_given(child, option, parent):
     value = {
         "preset": "tiny",

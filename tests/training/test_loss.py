@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from glassformer.training.loss import label_smoothed_cross_entropy
+from tests.tables import every
 
 PAD = 0
 VOCAB = 13
@@ -20,9 +21,9 @@ def logits_and_labels(*shape, seed=0, dtype=torch.float64):
     return logits.requires_grad_(), labels
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.4])
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
+@every("smoothing", [0.0, 0.1, 0.4])
+@every("reduction", ["mean", "sum"])
+@every(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 def test_equals_torchs_cross_entropy_gradients_included(smoothing, reduction, dtype, tolerance):
     logits, labels = logits_and_labels(3, 5, dtype=dtype)
 

@@ -7,9 +7,10 @@ import pytest
 
 from glassformer.training.schedule import Schedule, noam_schedule
 from glassformer.training.setup.options import Decay
+from tests.tables import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("update", "d_model", "warmup", "expected"),
     [
         # d_model 64: 1/8. At the end of the warm-up of 100 both branches meet: 1/8 * 1/10.

@@ -12,6 +12,7 @@ from glassformer.training.schedule import Schedule
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.time_budget import TimedPace
 from glassformer.training.time_limit import in_time
+from tests.tables import every
 
 MINUTES = 20.0
 SECONDS = 60 * MINUTES
@@ -130,7 +131,7 @@ LOADS = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     ("load", "minutes", "test"),
     [
         ("quiet", 4.0, 1.0),

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from glassformer.decoding.fast.top_k import likeliest
+from tests.tables import every
 
 
-@pytest.mark.parametrize("rows", [0, 1, 33, 70])
-@pytest.mark.parametrize("vocab", [5, 2003])  # 70 rows of 2,003 are looked at in two stages
-@pytest.mark.parametrize("count", [1, 10])
+@every("rows", [0, 1, 33, 70])
+@every("vocab", [5, 2003])  # 70 rows of 2,003 are looked at in two stages
+@every("count", [1, 10])
 def test_they_are_the_head_of_the_sorted_softmax(rows, vocab, count):
     seeded = torch.Generator().manual_seed(rows + vocab)
     logits = 3 * torch.randn(rows, vocab, generator=seeded, dtype=torch.float64)

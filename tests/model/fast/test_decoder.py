@@ -11,6 +11,7 @@ from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import sample
 from glassformer.model.cache import DecoderState
 from glassformer.model.fast.decoder import PreparedTransformer, _attend
+from tests.tables import every
 
 VARIANTS = [
     {},
@@ -29,8 +30,8 @@ def no_gradients():
         yield
 
 
-@pytest.mark.parametrize("options", VARIANTS)
-@pytest.mark.parametrize("lengths", [LENGTHS, (7, 7), (5, 0)])
+@every("options", VARIANTS)
+@every("lengths", [LENGTHS, (7, 7), (5, 0)])
 def test_each_step_gives_the_logits_of_the_whole_pass(build, sentences, options, lengths):
     model = build(**options)
     source, target = sentences(*lengths), sentences(*[11] * len(lengths), seed=4)
@@ -75,8 +76,8 @@ def begun(model, source):
     return Both(model, fast, states)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("lengths", [LENGTHS, (7, 7, 7)])
+@every("seed", range(3))
+@every("lengths", [LENGTHS, (7, 7, 7)])
 def test_any_history_gives_the_same_logits(build, sentences, seed, lengths):
     """Beams change places and number, sentences leave and split, and old states are taken up."""
     model, draw = build(num_decoder_layers=1), torch.Generator().manual_seed(seed)

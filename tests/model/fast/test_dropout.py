@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from glassformer.model.fast.dropout import ByteDropout
+from tests.tables import every
 
 COUNT = 1 << 20
 
@@ -29,7 +30,7 @@ def test_every_byte_of_a_word_drops_the_same_share():
     assert ((dropped - 26 / 256).abs() < 0.005).all()
 
 
-@pytest.mark.parametrize("distance", [1, 2, 7, 8, 64, 1024])
+@every("distance", [1, 2, 7, 8, 64, 1024])
 def test_elements_fall_independently_of_each_other(distance):
     dropped = (kept(0.3, COUNT) == 0).double()
     dropped -= dropped.mean()
@@ -44,8 +45,8 @@ def test_a_seed_repeats_and_each_call_draws_anew():
     assert not dropout(x).equal(dropout(x))
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (3, 5, 7), (0, 4)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@every("shape", [(), (1,), (3, 5, 7), (0, 4)])
+@every("dtype", [torch.float32, torch.float64])
 def test_any_shape_and_type_stay(shape, dtype):
     out = ByteDropout(0.5)(torch.ones(shape, dtype=dtype))
     assert out.shape == shape

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from glassformer.model.fast import packed_linear as module
 from glassformer.model.fast.packed_linear import product
+from tests.tables import every
 
 SMALL, LARGE = (24, 16), (2048, 512)  # the large one is packed in float32 too
 
@@ -14,10 +15,10 @@ def close(dtype):
     return {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 1e-5, "atol": 1e-4}
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 40])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("shape", [SMALL, LARGE])
-@pytest.mark.parametrize("with_bias", [False, True])
+@every("rows", [0, 1, 2, 40])
+@every("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@every("shape", [SMALL, LARGE])
+@every("with_bias", [False, True])
 def test_it_is_the_linear_product(shape, dtype, rows, with_bias):
     draw = torch.Generator().manual_seed(rows)
     weight = torch.randn(shape, generator=draw).mul(shape[1] ** -0.5).to(dtype)

@@ -11,6 +11,7 @@ from glassformer.tools.cli.demo import DemoOptions, _ask, _judged
 from glassformer.tools.cli.main import main
 from glassformer.tools.phrasebook.book import phrasebook
 from glassformer.training.loop import Stopped
+from tests.tables import every
 
 SMALL = ["--size", "120", "--epochs", "0.5"]
 
@@ -121,7 +122,7 @@ def test_a_terminal_asks_until_an_empty_line_or_the_end(monkeypatch, capsys, las
     assert capsys.readouterr().out.splitlines()[1:] == ["4. März 2030  (right)"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         (["--source", "xx"], "language 'xx': the CLDR has no such locale"),

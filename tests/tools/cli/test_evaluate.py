@@ -16,6 +16,7 @@ from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.cli.evaluate import EvaluateOptions, run
 from glassformer.tools.cli.loading import LoadingOptions
 from glassformer.tools.cli.options import parse_options
+from tests.tables import every
 
 REFERENCES = ["Ein Mann mit einem Hut.", "Ein Hund läuft über das Gras.", "Leute im Schnee."]
 HYPOTHESES = ["Ein Mann mit einem Hut.", "Ein Hund rennt über Gras.", "Leute in Schnee."]
@@ -234,7 +235,7 @@ def test_a_beam_of_nothing_is_refused():
 CHINESE = ["我喜欢猫和狗，也喜欢鱼。", "他们在公园里慢慢地跑步。", "今天的天气非常好啊。"]
 
 
-@pytest.mark.parametrize("name", ["zh", "zh-CN", "zh_CN", "cmn", "zho", "zho_Hans", "Chinese"])
+@every("name", ["zh", "zh-CN", "zh_CN", "cmn", "zho", "zho_Hans", "Chinese"])
 def test_any_name_of_a_language_without_spaces_counts(tmp_path, name, capsys):
     hypotheses = write(tmp_path / "out.txt", [CHINESE[0][:-2] + "。", *CHINESE[1:]])
     expected = corpus_scores(hypotheses.read_text("utf-8").splitlines(), CHINESE, language="zh")

@@ -14,6 +14,7 @@ from glassformer.config import ModelConfig
 from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.cli.main import COMMANDS, main, module_of
 from glassformer.training.setup.options import TrainConfig
+from tests.tables import every
 
 SOURCE = Path(__file__).parents[3] / "src"
 PLOTS = ("masks", "positions", "schedule", "training", "attention", "alignment", "figure1")
@@ -77,7 +78,7 @@ def all_options() -> dict[str, type]:
     return found
 
 
-@pytest.mark.parametrize(("words", "options"), all_options().items())
+@every(("words", "options"), all_options().items())
 def test_help_has_every_option_with_its_doc_and_default(words, options, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main([*words.split(), "--help"]) == 0
@@ -113,9 +114,9 @@ def test_the_options_of_train_stand_under_headings_the_first_ones_first(capsys):
     assert sum(line.startswith("  --") for line in first) <= 8
 
 
-@pytest.mark.parametrize("options", all_options().values())
-def test_every_heading_begins_with_an_option(options):
-    assert set(options.groups) <= set(options.model_fields)
+def test_every_heading_begins_with_an_option():
+    for words, options in all_options().items():
+        assert set(options.groups) <= set(options.model_fields), words
 
 
 @pytest.mark.parametrize("words", [["-h"], ["plot", "-h"]])
@@ -197,7 +198,7 @@ def test_a_reader_that_has_enough_ends_it_quietly():
     assert done.stdout in ("0\n", "1\n")
 
 
-@pytest.mark.parametrize(
+@every(
     ("error", "status", "line"),
     [
         (InputError("a.txt: no such file"), 1, "a.txt: no such file"),

@@ -14,6 +14,7 @@ from glassformer.config import Options
 from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.cli.options import parse_options
 from glassformer.training.setup.options import TrainConfig
+from tests.tables import every
 
 
 class Kinds(Options):
@@ -84,7 +85,7 @@ def test_an_underscore_is_as_good_as_a_hyphen():
     assert parse_options(TrainConfig, words).batch_tokens == 64
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         ([], "BUNDLE is missing"),
@@ -127,7 +128,7 @@ def test_a_word_too_many_is_named():
         parse_options(Plain, ["x"])
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         (["a", "b", "c"], "SOURCE [TARGET] a b c: expected at most 2 values, not 3"),
@@ -233,7 +234,7 @@ def test_a_file_may_write_options_in_several_ways(stored):
     assert config.valid == (Path("dev.tsv"),)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "message"),
     [
         ("beem: 3", "unknown option 'beem' (did you mean 'beam'?)"),
@@ -259,7 +260,7 @@ def test_a_wrong_value_in_a_file_is_named_with_the_file(stored, text, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "message"),
     [
         ("a: [", "not YAML ("),

@@ -12,6 +12,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.cli import plot
 from glassformer.tools.cli.options import parse_options
+from tests.tables import every
 
 
 def call(*arguments: object) -> int:
@@ -158,7 +159,7 @@ def test_the_bundles_tokens(bundle):
     assert labels[-1] == "</s>"
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "error", "message"),
     [
         (["masks"], UsageError, "give a sentence with --source"),

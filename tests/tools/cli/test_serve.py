@@ -17,6 +17,7 @@ from glassformer.support.errors import InputError
 from glassformer.support.threads import torch_threads
 from glassformer.tools.cli.serve import ServeOptions
 from tests.processes import Command
+from tests.tables import every
 
 STAY = "the earlier keys stay"
 
@@ -99,7 +100,7 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
     assert {line["status"] for line in lines} == {200, 403}
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "status", "line"),
     [
         ([], 2, "BUNDLE [BUNDLE ...] is missing"),

@@ -15,6 +15,7 @@ from glassformer.tools.documents.html import translated_html
 from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.translator import Translation, Translator
 from tests.processes import Command
+from tests.tables import every
 
 
 @pytest.fixture
@@ -274,7 +275,7 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
     assert drawn("--top-k", 1) == translate(lines, "--beam", 1)[1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         (["--beam", 0], "--beam '0': expected at least 1"),

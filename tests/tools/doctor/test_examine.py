@@ -18,6 +18,7 @@ from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.doctor.checks import SideCheck, lengths
 from glassformer.tools.doctor.examine import CorpusFiles, examine
 from glassformer.tools.doctor.patterns import hits
+from tests.tables import every
 
 HONEST = [
     "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich – «Ä…».",
@@ -128,8 +129,8 @@ def sentence(random_: random.Random) -> str:
     return " ".join("w" * random_.randint(2, 9) for _ in range(random_.randint(1, 30)))
 
 
-@pytest.mark.parametrize(("at", "extra"), [(0, 1), (40, 1), (150, 3), (299, 1), (300, 4)])
-@pytest.mark.parametrize("longer", ["source", "target"])
+@every(("at", "extra"), [(0, 1), (40, 1), (150, 3), (299, 1), (300, 4)])
+@every("longer", ["source", "target"])
 def test_files_that_slip_are_told_with_the_line(tmp_path, at, extra, longer):
     random_ = random.Random(7)
     left = [sentence(random_) for _ in range(300)]
@@ -226,8 +227,8 @@ def test_line_ends(tmp_path, content, expected):
     assert found(examine(two_files(tmp_path, content, names))) == expected
 
 
-@pytest.mark.parametrize(("order", "mark"), [("LE", ""), ("BE", ""), ("", "\ufeff")])
-@pytest.mark.parametrize("text", ["Grüße\nHallo\n", "日本語\n漢字\n"])
+@every(("order", "mark"), [("LE", ""), ("BE", ""), ("", "\ufeff")])
+@every("text", ["Grüße\nHallo\n", "日本語\n漢字\n"])
 def test_utf_16_is_told_with_its_order(tmp_path, order, mark, text):
     content = (mark + text).encode(f"utf-16-{order or 'LE'}")
     (finding,) = (
@@ -243,7 +244,7 @@ def test_a_lone_cr_in_a_line_ends_no_line(tmp_path):
     assert set(found(report)) == {"cr-only", "control"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "code"),
     [
         ("ein haus am see", "lower-case"),
@@ -320,20 +321,20 @@ def suspicions(text: str) -> set[str]:
     return {code for code, _ in hits(text, text)}
 
 
-@pytest.mark.parametrize("text", HONEST)
+@every("text", HONEST)
 def test_honest_text_is_not_suspected(text):
     assert suspicions(text) <= {"white-space"}  # French has other spaces
 
 
-@pytest.mark.parametrize("unseen", "\u200b\u200e\u200c\u202a\u2060\xad\ufe0f\uf0b7\U000e0041\ufdd0")
+@every("unseen", "\u200b\u200e\u200c\u202a\u2060\xad\ufe0f\uf0b7\U000e0041\ufdd0")
 def test_characters_that_no_reader_sees_are_counted(tmp_path, unseen):
     assert suspicions(f"Ja.{unseen}") == {"zero-width"}
     report = examine(two_files(tmp_path, "Ja.\nNein\n", f"Yes.{unseen}\nNo\n"))
     assert found(report) == {"zero-width": (1, [1])}
 
 
-@pytest.mark.parametrize("text", HONEST)
-@pytest.mark.parametrize("codec", ["latin-1", "cp1252"])
+@every("text", HONEST)
+@every("codec", ["latin-1", "cp1252"])
 def test_text_decoded_wrongly_is_suspected(text, codec):
     wrong = text.encode().decode(codec, "ignore")
     assert "mojibake" in suspicions(wrong)

@@ -11,6 +11,7 @@ import pytest
 from glassformer.data import corpus, parallel_lines
 from glassformer.tools.doctor import checks, examine, patterns
 from glassformer.tools.doctor.report import MEANINGS, Report
+from tests.tables import every
 from tests.tools.doctor.ways import WAYS, Corpus, examined, named, phrases
 
 TRAINING_STOPS = {"unpaired", "utf-16", "invalid-utf8", "cr-only"}
@@ -37,7 +38,7 @@ def test_a_clean_corpus_raises_no_alarm(target):
     assert all(each.severity == "note" for each in report.findings)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=[way.title for way in WAYS])
+@every("way", WAYS)
 def test_the_doctor_names_what_ruins_a_corpus(way, tmp_path):
     report = examined(way.ruin(clean("de")), tmp_path)
 
@@ -56,7 +57,7 @@ def test_japanese_in_words_is_named_too(tmp_path):
     assert "tokenised" in named(clean_report("ja"), examined(way.ruin(clean("ja")), tmp_path))
 
 
-@pytest.mark.parametrize("code", MEANINGS)
+@every("code", MEANINGS)
 def test_each_finding_is_reported_somewhere(code):
     """A row of MEANINGS alone would never be said."""
     sources = map(inspect.getsource, (parallel_lines, checks, corpus, examine, patterns))

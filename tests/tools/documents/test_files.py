@@ -8,6 +8,7 @@ from lxml import etree
 
 from glassformer.support.errors import InputError
 from glassformer.tools.documents.files.formats import FORMATS, read_file, translated_file
+from tests.tables import every
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
@@ -53,7 +54,7 @@ def body_of(data, name="document"):
     return etree.tostring(root, encoding="unicode")
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@every("format", FORMATS)
 def test_a_file_whose_texts_stay_is_the_same_file(format):
     data = {
         "txt": b"\xef\xbb\xbfHi, all.\r\n\r\n  Bye.\n",
@@ -91,7 +92,7 @@ def test_two_people_in_a_cue_are_two_texts():
     assert shouted(data, "srt") == b"1\n00:01 --> 00:02\n- HI.\n<i>- BYE.</i>\n"
 
 
-@pytest.mark.parametrize(
+@every(
     ("cue", "texts"),
     [
         ("Hi.\n- Bye\nnow.\n–Why?", ["Hi.", "- Bye now.", "–Why?"]),
@@ -105,7 +106,7 @@ def test_two_people_in_a_cue_are_two_texts():
         ("Hi\n\n \nall\n", ["Hi", "all"]),
     ],
 )
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@every("line_end", ["\n", "\r\n"])
 def test_each_speaker_of_a_cue_has_a_text_of_its_own(cue, texts, line_end):
     data = f"1\n00:01 --> 00:02\n{cue}\n2\n00:03 --> 00:04\n".replace("\n", line_end).encode()
 
@@ -127,8 +128,8 @@ def test_a_voice_of_webvtt_has_a_text_of_its_own_and_a_blank_line_ends_a_cue():
 HOSTILE = ["1", "1\n\n\n", "1\n2\n", "-->", "-->\n", "[a]", "[", "<i>", "<i>a\n", "♪ a\n", " "]
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
-@pytest.mark.parametrize(("format", "head"), [("srt", ""), ("vtt", "WEBVTT\n")])
+@every("unit", HOSTILE)
+@every(("format", "head"), [("srt", ""), ("vtt", "WEBVTT\n")])
 def test_hostile_subtitles_are_read(unit, format, head):
     """In linear time: these take many minutes in quadratic time."""
     data = f"{head}1\n00:01 --> 00:02\n{unit * 100_000}".encode()
@@ -249,7 +250,7 @@ def bomb():
     return written.getvalue()
 
 
-@pytest.mark.parametrize(
+@every(
     ("format", "data", "message"),
     [
         ("txt", b"a\xff", "not UTF-8 (byte offset 1)"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from glassformer.support.errors import InputError
 from glassformer.tools.documents.files.gettext import read_gettext
+from tests.tables import every
 
 POLISH = "nplurals=3; plural=n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2;"
 ARABIC = "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : 4;"
@@ -114,7 +115,7 @@ def test_any_text_comes_and_goes_as_it_is(text):
     assert read_gettext(f'msgid {again}\nmsgstr ""\n'.encode()).texts == [text or "b"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "line"),
     [
         (

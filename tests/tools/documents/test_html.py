@@ -12,6 +12,7 @@ from glassformer.data.words import Link, words
 from glassformer.text_engine import Translation
 from glassformer.tools.documents.html import Page, translated_html
 from glassformer.tools.documents.protection import ProtectingTranslator
+from tests.tables import every
 
 
 class Events(HTMLParser):
@@ -44,7 +45,7 @@ class Events(HTMLParser):
         self.texts.append(data)
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target"),
     [
         ("<p>Hello you</p>", "<p>hallo du</p>"),
@@ -90,7 +91,7 @@ def test_translated_html(words_alone, source, target):
     assert translated_html(ProtectingTranslator(words_alone), [source]) == [target]
 
 
-@pytest.mark.parametrize(
+@every(
     "source",
     [
         "<!DOCTYPE html>\n<script>if (a<b) hello</script><style>hello{}</style>",

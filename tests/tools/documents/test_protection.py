@@ -10,6 +10,7 @@ from glassformer.data.protected import lost_spans, protected_spans
 from glassformer.data.words import Link, words
 from glassformer.text_engine import Translation
 from glassformer.tools.documents.protection import ProtectingTranslator
+from tests.tables import every
 
 
 def kinds_of(text):
@@ -19,7 +20,7 @@ def kinds_of(text):
     return spans
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target"),
     [
         ("Hello {name}, you have %d items.", "hallo {name}, du hast %d Dinge."),

@@ -9,6 +9,7 @@ from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.scoring import log_probabilities
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Changes, Head, Query
+from tests.tables import every
 
 TEXT = "A dog runs across the grass."
 TARGET = "Ein Hund läuft über das Gras."
@@ -133,7 +134,7 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
         assert (found.fell_rank, found.margin) == (1, pytest.approx(0.405, abs=0.15))
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "error", "message"),
     [
         ({"text": " \n"}, InputError, r"the text is blank"),

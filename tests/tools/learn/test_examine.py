@@ -20,6 +20,7 @@ from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import lesson
 from glassformer.tools.learn.source import body_of, read_source
 from glassformer.tools.learn.worker import answer_on
+from tests.tables import every
 
 ATTENTION = lesson("attention")
 HOLE = "    raise NotImplementedError\n"
@@ -102,7 +103,7 @@ def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
     assert "query is (2, 3, 5, 11)\nkey is (2, 3, 7, 11)\nThe input: query (2, 3, 5, 11)" in text
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "words"),
     [
         ("    return (\n", "SyntaxError"),
@@ -282,8 +283,8 @@ def test_an_error_is_shown_at_the_line_of_the_hole(verdict_of):
     assert verdict.lines[0].endswith("weights = helper(scores)")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "cp1252", "utf-16"])
-@pytest.mark.parametrize("line", ["\n", "\r\n"])
+@every("encoding", ["utf-8-sig", "latin-1", "cp1252", "utf-16"])
+@every("line", ["\n", "\r\n"])
 def test_a_file_in_any_encoding_is_judged(file_of, encoding, line):
     file = file_of(RIGHT, '"""größer"""\n')
     text = file.read_text(encoding="utf-8").replace("√", "").replace("\n", line)

@@ -2,12 +2,12 @@
 
 import json
 
-import pytest
 import torch
 
 from glassformer.tools.learn.check import check_of
 from glassformer.tools.learn.lesson import EVERY, LESSONS, lesson
 from glassformer.tools.learn.notebook import check, notebook_of, write_notebooks
+from tests.tables import every
 
 HOLE = "    raise NotImplementedError"
 BODY = """\
@@ -39,7 +39,7 @@ def test_the_last_cell_names_the_mistake(capsys, monkeypatch):
     assert printed.count("a print") == len(probes)
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@every("name", LESSONS)
 def test_a_notebook_holds_the_lesson(name, capsys):
     cells = notebook_of(lesson(name))["cells"]
     assert cells[0]["cell_type"] == "markdown"

@@ -26,6 +26,7 @@ from glassformer.tools.phrasebook.book import (
     phrasebook,
 )
 from glassformer.tools.phrasebook.forms import normalise
+from tests.tables import every
 
 HELD_OUT = {*VALIDATION_YEARS, *TEST_YEARS}
 MONTHS = (
@@ -115,7 +116,7 @@ def test_same_seed_same_book_in_another_process() -> None:
     assert phrasebook(size=60, seed=6) != phrasebook(size=60, seed=5)
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target"),
     [
         ("Thursday, March 4, 2021", "Donnerstag, 4. März 2021"),
@@ -137,7 +138,7 @@ def test_the_oracle_knows_german(source: str, target: str) -> None:
     assert oracle(source) == target
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         *("", " ", "hello", "March", "Friday, March 4, 2021", "February 29, 2021"),
@@ -188,7 +189,7 @@ def test_other_languages(source: str, target: str) -> None:
         assert oracle(phrase.source, source=source, target=target) == phrase.target
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         *("{0} 2021", "3 {1}", "1,00 ¤¤", "EEEE, 4. März", "4 MMMM 2021", ""),

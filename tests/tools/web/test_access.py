@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from glassformer.tools.web.rate import RequestRate
 from glassformer.tools.web.security import RefusedError, RequestLimits
 from glassformer.tools.web.server import Settings, create_app
+from tests.tables import every
 
 QUESTION = {"q": "😀", "source": "en", "target": "de"}
 ORIGIN = "https://mine.example"
@@ -189,7 +190,7 @@ def test_each_answer_is_a_line_in_the_log_without_its_text(served, caplog):
     assert "secret" not in caplog.text
 
 
-@pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ä", "\\n{}", None])
+@every("given", ["", "a b", "x" * 65, "ä", "\\n{}", None])
 def test_a_request_without_an_id_that_can_be_logged_gets_one(client, given):
     headers = {} if given is None else {"X-Request-Id": given.encode("latin-1")}
     names = {client.get("/health", headers=headers).headers["X-Request-Id"] for _ in range(2)}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.tools.web.security import SECURITY_HEADERS
+from tests.tables import every
 
 VERSION = version("glassformer")
 STATIC = Path(__file__).parents[3] / "src/glassformer/tools/web/static"
@@ -42,7 +43,7 @@ def test_the_page_needs_no_markup_and_no_other_place(path):
     assert re.findall(r"<script[^>]*>([^<]*)</script>", text) in ([], [""])
 
 
-@pytest.mark.parametrize(
+@every(
     ("method", "path", "status"),
     [
         ("GET", "/", 200),
@@ -88,7 +89,7 @@ def test_only_the_pages_own_files_are_given(client, path):
     assert client.get(path).status_code == 404
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "known"),
     [
         ("127.0.0.1", True),

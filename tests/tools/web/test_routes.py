@@ -18,6 +18,7 @@ from glassformer.tools.web.queue import Batcher
 from glassformer.tools.web.server import Settings, create_app
 from glassformer.tools.web.service import Service
 from glassformer.translator import Translator
+from tests.tables import every
 
 TEXTS = ["A dog runs.", "Two men sit in the snow.", "An old hat."]
 NOT_READ = "the body cannot be read as application/json in UTF-8"
@@ -127,7 +128,7 @@ def test_auto_is_the_only_source_that_there_is(client):
     ] * len(TEXTS)
 
 
-@pytest.mark.parametrize(
+@every(
     ("question", "status", "error"),
     [
         ({"q": None}, 400, "Invalid request: missing q parameter"),
@@ -176,7 +177,7 @@ def test_a_question_that_cannot_be_is_refused(client, question, status, error):
     assert (answer.status_code, answer.json()) == (status, {"error": error})
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "body", "status", "error"),
     [
         ("application/json", b"[]", 400, "the body must be one JSON object"),
@@ -326,7 +327,7 @@ def test_a_trace_is_given_as_the_library_writes_it(client, translator):
     assert traced.answer.text == translator.translate([TEXTS[0]], beam=2)[0].text
 
 
-@pytest.mark.parametrize(
+@every(
     ("question", "part"),
     [
         ({}, "text: it is missing"),
@@ -398,7 +399,7 @@ def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translat
         assert [document.text for document in documents] == [item.text for item in found]
 
 
-@pytest.mark.parametrize(
+@every(
     ("glossary", "error"),
     [
         ({"dog": "x" * 101}, "glossary: expected at most 100 characters"),

@@ -3,11 +3,10 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from glassformer.tools.web import translated_files
 from glassformer.tools.web.security import RequestLimits
 from glassformer.tools.web.translated_files import Store
+from tests.tables import every
 
 SRT = b"1\n00:01,000 --> 00:02,000\nA dog runs.\n"
 
@@ -47,7 +46,7 @@ def test_text_and_html_files_are_translated_as_texts_are(client):
     assert page.headers["content-disposition"].endswith("%C3%A9_de.html")
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "status", "message"),
     [
         ({"name": "a.exe"}, 400, "Invalid request: file format not supported: expected .txt, "),

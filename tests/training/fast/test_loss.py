@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from glassformer.training.fast.loss import CHUNK_ROWS, LARGE_CHUNK_ROWS, projected_cross_entropy
 from glassformer.training.loss import label_smoothed_cross_entropy
+from tests.tables import every
 
 VOCAB, D_MODEL = 13, 7
 
@@ -18,10 +19,10 @@ def projection(rows, *, bias, dtype, seed=1):
     return states, weight, vector, torch.randint(1, VOCAB, (rows,))
 
 
-@pytest.mark.parametrize("rows", [1, 255, 256, 257, 600])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.float64, 1e-12)])
+@every("rows", [1, 255, 256, 257, 600])
+@every("smoothing", [0.0, 0.1])
+@every("bias", [False, True])
+@every(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.float64, 1e-12)])
 def test_the_chunked_form_equals_the_plain_one(rows, smoothing, bias, dtype, tolerance):
     assert CHUNK_ROWS == 256  # what the numbers of rows here stand around
     states, weight, vector, labels = projection(rows, bias=bias, dtype=dtype)

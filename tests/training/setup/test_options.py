@@ -17,6 +17,7 @@ from glassformer.training.setup.options import (
     TextOptions,
     TrainConfig,
 )
+from tests.tables import every
 
 RECORDS = (
     StartOptions,
@@ -32,7 +33,7 @@ def options(**changes):
     return TrainConfig(**{"pairs": ("a", "b"), "run": "run", **changes})
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "message"),
     [
         ({"epochs": 1.0, "updates": 5}, "give epochs or updates, not both"),
@@ -51,7 +52,7 @@ def test_what_excludes_each_other(changes, message):
         options(**changes)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("pairs", ()),

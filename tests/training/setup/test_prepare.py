@@ -16,6 +16,7 @@ from glassformer.training.setup import prepare as module
 from glassformer.training.setup import start as start_module
 from glassformer.training.setup.options import guess_languages
 from glassformer.training.setup.prepare import prepare
+from tests.tables import every
 
 FILES = ("train.jsonl", "valid.jsonl")
 
@@ -34,7 +35,7 @@ def trained_on(prepared):
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("count", "held_out"),
     [(9, 0), (10, 1), (1_000, 100), (5_000, 100), (6_000, 120), (10**6, 1_000)],
 )

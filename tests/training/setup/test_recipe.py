@@ -16,6 +16,7 @@ from glassformer.training.setup.recipe import (
     model_config,
     size_in_time,
 )
+from tests.tables import every
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 CHOSEN = [
@@ -167,7 +168,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("name", SAID)
+@every("name", SAID)
 def test_what_is_said_stays_and_needs_no_reason(name):
     settled, reasons = chosen(29_000, **{name: SAID[name]})
 
@@ -242,7 +243,7 @@ def test_the_model_is_the_preset():
     assert {name: getattr(model, name) for name in presets["small"]} == presets["small"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("d_model", 64),

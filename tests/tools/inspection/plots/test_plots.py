@@ -18,6 +18,7 @@ from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.inspection.attention_of import attention_of
 from glassformer.tools.inspection.plots import attention, masks, positions
 from glassformer.tools.inspection.plots import canvas as figure
+from tests.tables import every
 
 WORDS = ["Zwei", "Männer", "gehen", "<pad>"]
 LONG = [f"Wort{number}" for number in range(38)] + [
@@ -86,8 +87,8 @@ def test_lines_are_columns_of_the_table():
         positions.plot_position_lines(30, 20, columns=(20,))
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
-@pytest.mark.parametrize("d_model", [2, 4, 20, 128])
+@every("layout", ["interleaved", "halves"])
+@every("d_model", [2, 4, 20, 128])
 def test_chosen_columns_are_pairs_of_sine_and_cosine(d_model, layout):
     lines = positions.plot_position_lines(9, d_model, layout=layout).axes[0].lines
     for sine, cosine in zip(lines[::2], lines[1::2], strict=True):
@@ -128,7 +129,7 @@ def test_grid_is_layers_by_heads_on_one_scale():
     assert [axes.get_title() for axes in panels[2:4]] == ["layer 1, head 3", "layer 2, head 1"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("choice", "titles"),
     [
         ({}, [f"layer {row}, head {column}" for row in (1, 2) for column in (1, 2, 3)]),

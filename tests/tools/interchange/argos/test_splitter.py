@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.tools.interchange.argos.export import splitter
+from tests.tables import every
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -50,7 +51,7 @@ def test_the_settings(session):
     )
 
 
-@pytest.mark.parametrize(
+@every(
     "sentences",
     [
         ["A dog runs.", "Two men sit in the snow!", "Why?", "No end"],
@@ -63,7 +64,6 @@ def test_the_settings(session):
         ["3.14 is pi.", "U.S. Army is one.", "...", "And so on."],
         ["日本"],
     ],
-    ids=lambda sentences: sentences[0],
 )
 def test_sentences_are_cut(split, sentences):
     wide = sentences[0].endswith("。")

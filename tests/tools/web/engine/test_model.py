@@ -19,6 +19,7 @@ from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.tools.inspection.scoring import log_probabilities
 from glassformer.tools.web.living_page import rounded
 from tests.node import node
+from tests.tables import every
 from tests.tools.web.engine.models import MODELS, random_model
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")  # they take most of the time
@@ -112,7 +113,7 @@ def test_webassembly_and_javascript_give_equal_bits(case):
     assert wasm | {"path": ""} == plain | {"path": ""}
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case != TWO_STATES], ids=" ".join)
+@every("case", [case for case in CASES if case != TWO_STATES])
 def test_searches_find_pythons_targets(case):
     given = compared()[case]
     pairs = [(search, source) for search in given.searches for source in given.sources]

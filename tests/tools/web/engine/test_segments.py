@@ -5,7 +5,6 @@ import unicodedata
 from typing import Any
 
 import numpy as np
-import pytest
 
 from glassformer.alignment.align import _merged, _shares, linked
 from glassformer.data.normaliser import INVISIBLE, normalised, visible
@@ -14,6 +13,7 @@ from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.words import Span, has_letters, words
 from glassformer.tools.web.living_page import unassigned
 from tests.node import node
+from tests.tables import every
 from tests.tools.web.engine.texts import SENTENCES, odd_texts
 
 WORDS = """
@@ -103,7 +103,7 @@ def test_segments_of_a_line_and_their_places():
             assert found == expected, text
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "ordinals", "sentences"),
     [
         ("A dog runs. It is old! Is it?", False, ["A dog runs.", "It is old!", "Is it?"]),

@@ -16,6 +16,7 @@ from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Changes, Head, Query
 from glassformer.tools.web.look.single_file import LOOK_FOLDER, build_page
 from glassformer.tools.web.look.stored import stored_answers
+from tests.tables import every
 
 HOSTILE = '</script><img src=x onerror="alert(1)"> <!-- \u2028 & "'
 
@@ -107,7 +108,7 @@ def test_the_same_data_give_the_same_page():
     assert build_page({"trace": 1}) == build_page({"trace": 1})
 
 
-@pytest.mark.parametrize("name", sorted(modules()))
+@every("name", sorted(modules()))
 def test_a_module_is_short_and_makes_no_markup(name):
     text = modules()[name]
 
@@ -159,7 +160,7 @@ def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
     assert stored["trace"]["asked"]["text"] == "Two men sit."
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "status", "message"),
     [
         (["--out", "a.html"], 2, "--out writes the page of one sentence: give it with --text"),
