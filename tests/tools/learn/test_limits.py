@@ -67,21 +67,22 @@ def another_system(request, monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("another_system")
 def test_verdicts_on_another_system(monkeypatch, tmp_path, capsys):
-    """A class of three: one is right, one has a mistake, one's code runs for ever."""
-    monkeypatch.setattr(examine, "SECONDS", 1)
+    """Of a class: one is right, one has a mistake; in another class one's code runs for ever."""
     bodies = {
         "ada": "    assert __import__('sitecustomize').multiprocessing\n" + RIGHT,
         "ben": RIGHT.replace("masked_softmax(scores, mask)", "masked_softmax(scores)"),
         "eva": "    while True: math.factorial(3_000)\n",
     }
     for name, body in bodies.items():
-        folder = Folder(tmp_path / "class" / name)
+        folder = Folder(tmp_path / ("endless" if name == "eva" else "class") / name)
         folder.make()
         text = ATTENTION.template.replace("    raise NotImplementedError\n", body)
         folder.file(ATTENTION).write_text(text, encoding="utf-8")
     assert main(["learn", "check", str(tmp_path / "class")]) == 1
-    ada, ben, eva = capsys.readouterr().out.splitlines()
-    assert (ada, ben) == ("ada: right 1", "ben: 1 mask-not-used")
+    assert capsys.readouterr().out.splitlines() == ["ada: right 1", "ben: 1 mask-not-used"]
+    monkeypatch.setattr(examine, "SECONDS", 1)  # in which a busy machine may judge nobody right
+    assert main(["learn", "check", str(tmp_path / "endless")]) == 1
+    [eva] = capsys.readouterr().out.splitlines()
     assert eva.startswith("eva: 1 error: Your code runs for ever, or far too long: it was at line")
 
 
