@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -87,56 +86,26 @@ def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
         assert ours.serialized == theirs.serialized
 
 
-def test_examples_come_back(tokenizers, tmp_path):
-    examples = "A dog runs.", "A cat sits."
-    save_bundle(replace(bundle_of(*tokenizers, tying="target"), examples=examples), tmp_path)
-
-    assert load_bundle(tmp_path).examples == examples
-    assert "dog runs" not in (tmp_path / "README.md").read_text()
-
-
 def test_who_can_read_one_file_can_read_all(saved):
     assert len({path.stat().st_mode for path in saved.iterdir()}) == 1
 
 
-def test_its_preprocessing_comes_back(tokenizers, tmp_path):
+def test_its_settings_come_back(tokenizers, tmp_path):
     lengths = SourceLengths(median=11, longest=40, several=0.25)
-    source = tokenizers[0]
-    chosen = replace(bundle_of(source, source), normalisation="text", source_lengths=lengths)
-    save_bundle(chosen, tmp_path)
-    assert load_bundle(tmp_path).preprocessing == Preprocessing("text", ("en", "de"), lengths)
+    settings = {
+        "examples": ("A dog runs.", "A cat sits."),
+        "normalisation": "text",
+        "source_lengths": lengths,
+        "trigrams": (" a  ab", "öß "),
+        "length_penalty": 1.5,
+    }
+    save_bundle(replace(bundle_of(*tokenizers, tying="target"), **settings), tmp_path)
 
+    found = load_bundle(tmp_path)
 
-def test_its_profiles_come_back(tokenizers, tmp_path):
-    chosen = replace(bundle_of(tokenizers[0], tokenizers[0]), trigrams=(" a  ab", "öß "))
-    save_bundle(chosen, tmp_path)
-    assert load_bundle(tmp_path).trigrams == chosen.trigrams
-
-
-@pytest.mark.parametrize("wrong", [["abc"], ["abc", "x" * 1501], [7, "abc"], "abc"])
-def test_profiles_that_cannot_be_are_named(saved, tmp_path, wrong):
-    damaged = tmp_path / "damaged"
-    shutil.copytree(saved, damaged)
-    change_config(damaged, trigrams=wrong)
-
-    with pytest.raises(InputError, match=r"config\.json: trigrams"):
-        load_bundle(damaged, verify=False)
-
-
-def test_its_length_penalty_comes_back(tokenizers, tmp_path):
-    chosen = replace(bundle_of(tokenizers[0], tokenizers[0]), length_penalty=1.5)
-    save_bundle(chosen, tmp_path)
-    assert load_bundle(tmp_path).length_penalty == 1.5
-
-
-@pytest.mark.parametrize("wrong", [-1, float("nan"), 1e9, "much", None])
-def test_a_length_penalty_that_cannot_be_is_named(saved, tmp_path, wrong):
-    damaged = tmp_path / "damaged"
-    shutil.copytree(saved, damaged)
-    change_config(damaged, length_penalty=wrong)
-
-    with pytest.raises(InputError, match=re.escape(str(damaged / "config.json"))):
-        load_bundle(damaged, verify=False)
+    assert {name: getattr(found, name) for name in settings} == settings
+    assert found.preprocessing == Preprocessing("text", ("en", "de"), lengths)
+    assert "dog runs" not in (tmp_path / "README.md").read_text()
 
 
 def test_a_loaded_bundle_is_ready_to_translate(saved):
@@ -292,6 +261,16 @@ FAULTS = {
         lambda d: change_config(d, examples=["a"] * 4),
         "config.json: examples .*: expected at most 3 values",
     ),
+    **{
+        f"{name} {wrong!r}": (
+            lambda d, name=name, wrong=wrong: change_config(d, **{name: wrong}),
+            rf"config\.json: {name}",
+        )
+        for name, wrong in [
+            *(("trigrams", wrong) for wrong in (["abc"], ["abc", "x" * 1501], [7, "abc"], "abc")),
+            *(("length_penalty", wrong) for wrong in (-1, float("nan"), 1e9, "much", None)),
+        ]
+    },
     "settings that do not fit": (
         lambda d: change_model(d, num_heads=3),
         "d_model 8 is not divisible by num_heads 3",

@@ -1,12 +1,19 @@
-"""A toy corpus, to turn rows of letters round, and options for runs of seconds."""
+"""A toy corpus, to turn rows of letters round; runs of seconds, and what interrupts them."""
 
+import os
 import random
+import signal
+from contextlib import contextmanager
+from itertools import zip_longest
 
 import pytest
 
+from glassformer.training import loop
+from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
+from glassformer.training.validation import Validation
 
 OPTIONS = {
     "preset": "tiny",
@@ -118,3 +125,46 @@ def made(config, recorder):
     yield ready
     for metrics in open_metrics:
         metrics.close()
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """A signal comes during the first update in this context, which must end with Stopped."""
+
+    @contextmanager
+    def run(number=signal.SIGTERM):
+        inner = loop.Learner.update
+
+        def update(*arguments, **options):
+            os.kill(os.getpid(), number)
+            return inner(*arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(loop.Learner, "update", update)
+            with pytest.raises(loop.Stopped) as stopped:
+                yield stopped
+        assert "stopped and saved at update 1; the same command" in str(stopped.value)
+
+    return run
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Each validation gives the next (BLEU, chrF++, loss); chrF++ left out is BLEU's number.
+
+    ``pairs``: of how many pairs each is; left out, of all.
+    """
+
+    def script(*scores, pairs=()):
+        left = zip_longest(scores, pairs)
+
+        def validate(_model, data, *_):
+            (*found, loss), count = next(left)
+            if loss != loss:
+                raise NotFiniteError("loss nan")
+            used = data.pairs[:count]
+            return Validation(loss, found[0], found[-1], 0.0, ["?"] * len(used), used)
+
+        monkeypatch.setattr(loop, "validate", validate)
+
+    return script

@@ -7,22 +7,9 @@ import torch
 from safetensors.torch import load_file
 
 from glassformer import train
-from glassformer.training import loop
 from glassformer.training.checkpoint_averaging import averaged_updates
-from glassformer.training.validation import Validation
 
 BEST, MEAN = [8], [8, 12]
-
-
-def scripted(monkeypatch, *scores):
-    """Each validation gives the next (BLEU, loss, number of pairs)."""
-    left = iter(scores)
-
-    def validate(_model, data, *_):
-        bleu, loss, count = next(left)
-        return Validation(loss, bleu, 0.0, 0.0, ["?"] * count, data.pairs[:count])
-
-    monkeypatch.setattr(loop, "validate", validate)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +20,9 @@ def scripted(monkeypatch, *scores):
         ((0.1, 2.9, 5), MEAN),  # BLEU of other pairs does not compare: the loss decides
     ],
 )
-def test_the_better_one_is_delivered(config, recorder, monkeypatch, scores, delivered):
-    scripted(monkeypatch, (1.0, 5.0, 6), (3.0, 3.0, 6), (2.0, 4.0, 6), scores)
+def test_the_better_one_is_delivered(config, recorder, scripted, scores, delivered):
+    bleu, loss, pairs = scores
+    scripted((1.0, 5.0), (3.0, 3.0), (2.0, 4.0), (bleu, loss), pairs=(6, 6, 6, pairs))
 
     run = train(config(average="last", average_count=2), recorder).directory
 
@@ -45,7 +33,6 @@ def test_the_better_one_is_delivered(config, recorder, monkeypatch, scores, deli
         mean = torch.stack([weights[name].double() for weights in each]).mean(dim=0)
         assert torch.equal(weight, mean.float())
     kind = "mean" if delivered == MEAN else "best"
-    bleu, loss, pairs = scores
     assert recorder.noted(
         f"mean of the checkpoints 8, 12: BLEU {bleu:.2f}, loss {loss:.3f}; the best of them, 8:"
         f" BLEU 3.00, loss 3.000: the {kind} is delivered"
@@ -60,8 +47,8 @@ def test_the_better_one_is_delivered(config, recorder, monkeypatch, scores, deli
     assert record["best"] == (kind == "mean")
 
 
-def test_one_checkpoint_is_not_validated_again(config, recorder, monkeypatch):
-    scripted(monkeypatch, (1.0, 5.0, 6), (3.0, 3.0, 6), (2.0, 4.0, 6))
+def test_one_checkpoint_is_not_validated_again(config, recorder, scripted):
+    scripted((1.0, 5.0), (3.0, 3.0), (2.0, 4.0))
 
     run = train(config(average="none"), recorder).directory
 

@@ -1,9 +1,7 @@
 """A run that begins with a bundle: its weights, its subwords, its scores before and after."""
 
 import json
-import os
 import shutil
-import signal
 from dataclasses import replace
 
 import pytest
@@ -16,7 +14,6 @@ from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
-from glassformer.training import loop
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
@@ -177,19 +174,11 @@ def test_a_trimmed_child_translates_by_itself(child, wordy):
     assert train(options).directory == directory
 
 
-def test_a_child_goes_on_where_it_was(child, monkeypatch):
+def test_a_child_goes_on_where_it_was(child, interrupted):
     options = child(updates=6)
     whole = train(options.model_copy(update={"run": options.run.with_name("whole")}))
-    inner = loop.Learner.update
-
-    def interrupted(*arguments, **settings):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return inner(*arguments, **settings)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.Learner, "update", interrupted)
-        with pytest.raises(loop.Stopped, match="saved at update 1"):
-            train(options)
+    with interrupted():
+        train(options)
     resumed = train(options)
     weights = [load_bundle(run.directory).model.state_dict() for run in (whole, resumed)]
     for name, weight in weights[0].items():

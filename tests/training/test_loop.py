@@ -14,22 +14,7 @@ from glassformer.training import loop as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loop import Stopped
-from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.schedule import Schedule
-from glassformer.training.validation import Validation
-
-
-def scripted(monkeypatch, scores):
-    """Validation says these BLEU, chrF++ (left out: the same number) and loss in turn."""
-    left = iter(scores)
-
-    def said(_model, data, *_):
-        *scores, loss = next(left)
-        if loss != loss:
-            raise NotFiniteError("loss nan")
-        return Validation(loss, scores[0], scores[-1], 0.0, ["?"] * len(data.pairs), data.pairs)
-
-    monkeypatch.setattr(module, "validate", said)
 
 
 def kept(trainer):
@@ -113,8 +98,8 @@ SCORES = [(1.0, 5.0), (3.0, 4.0), (3.0, 3.5), (2.0, 3.0), (2.5, 3.2), (0.5, 3.4)
 @pytest.mark.parametrize(
     ("metric", "best", "end"), [("bleu", 3, 5), ("chrf", 3, 5), ("loss", 4, 6)]
 )
-def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
-    scripted(monkeypatch, SCORES)
+def test_patience_ends_training(made, scripted, recorder, metric, best, end):
+    scripted(*SCORES)
     trainer = made(updates=7, validations=7, metric=metric, patience=2)
     trainer.fit()
 
@@ -126,27 +111,20 @@ def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
     assert True not in flags[best:]
 
 
-def test_no_patience_is_no_end(made, monkeypatch):
-    scripted(monkeypatch, SCORES)
+def test_no_patience_is_no_end(made, scripted):
+    scripted(*SCORES)
     trainer = made(updates=7, validations=7, patience=0)
     trainer.fit()
 
     assert trainer.state.update == 7
 
 
-def ask_to_stop(number=signal.SIGTERM):
-    os.kill(os.getpid(), number)
-
-
-def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
-    scripted(monkeypatch, SCORES)
+def test_patience_is_decided_alike_after_a_break(made, scripted, interrupted):
+    scripted(*SCORES)
     options = {"updates": 7, "validations": 7, "patience": 2}
     first = made(**options)
-    inner = module.Learner.update
-    with monkeypatch.context() as patch:
-        patch.setattr(module.Learner, "update", lambda *a, **n: (ask_to_stop(), inner(*a, **n))[1])
-        with pytest.raises(Stopped):
-            first.fit()
+    with interrupted():
+        first.fit()
     assert first.state.update == 1
 
     second = made(**options)
@@ -167,8 +145,8 @@ def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
         ("none", "bleu", [7]),
     ],
 )
-def test_what_is_averaged_is_kept(made, monkeypatch, average, metric, expected):
-    scripted(monkeypatch, SCORES)
+def test_what_is_averaged_is_kept(made, scripted, average, metric, expected):
+    scripted(*SCORES)
     trainer = made(
         updates=7, validations=7, patience=0, average=average, average_count=2, metric=metric
     )
@@ -211,21 +189,13 @@ def test_a_kill_loses_three_percent_of_the_minutes_unless_saving_takes_long(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_and_stops(made, monkeypatch, number):
+def test_a_signal_saves_and_stops(made, interrupted, number):
     before = signal.getsignal(number)
-    inner = module.Learner.update
-
-    def interrupted(*arguments, **options):
-        os.kill(os.getpid(), number)
-        return inner(*arguments, **options)
-
     trainer = made(updates=9, validations=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(module.Learner, "update", interrupted)
-        with pytest.raises(Stopped, match="stopped and saved at update 1; the same command") as e:
-            trainer.fit()
+    with interrupted(number) as stopped:
+        trainer.fit()
 
-    assert e.value.signal == number
+    assert stopped.value.signal == number
     assert kept(trainer) == [1]
     assert signal.getsignal(number) is before
 
@@ -298,8 +268,8 @@ def test_without_a_checkpoint_none_is_promised(made):
         trainer.fit()
 
 
-def test_a_validation_that_is_not_finite_is_not_saved(made, monkeypatch):
-    scripted(monkeypatch, [(1.0, 2.0), (1.0, float("nan"))])
+def test_a_validation_that_is_not_finite_is_not_saved(made, scripted):
+    scripted((1.0, 2.0), (1.0, float("nan")))
     trainer = made(updates=4, validations=2)
 
     with pytest.raises(InputError, match="validation at update 4 is not finite: loss nan"):

@@ -13,15 +13,9 @@ from glassformer.tools.learn import examine
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import EVERY, lesson
 from glassformer.tools.learn.worker import answer_on
+from tests.lessons import ATTENTION, HOLE, folder_with
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")
-ATTENTION = lesson("attention")
-HOLE = "    raise NotImplementedError\n"
-BODY = """\
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
-"""
 
 
 @pytest.fixture
@@ -32,11 +26,7 @@ def folder(tmp_path, monkeypatch):
     """
     here = SimpleNamespace(answer=lambda chosen, file: answer_on(file, chosen.name))
     monkeypatch.setattr(examine, "Worker", lambda: nullcontext(here))
-    folder = Folder(tmp_path / "lessons")
-    folder.make()
-    file = folder.file(ATTENTION)
-    file.write_text(ATTENTION.template.replace(HOLE, BODY), encoding="utf-8")
-    return folder
+    return folder_with(tmp_path / "lessons")
 
 
 def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):

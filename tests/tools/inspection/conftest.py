@@ -1,7 +1,8 @@
-"""Translators to look into: one half-taught, one that has learnt known probabilities."""
+"""Translators to look into: half-taught, with known probabilities, random."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.model.transformer import Transformer
@@ -55,6 +57,23 @@ def ambiguous() -> Translator:
     share = torch.tensor([*MEANINGS.values()])
     taught(model, ids(tokenizer, ["a b"] * 3), ids(tokenizer, [*MEANINGS]), share, updates=60)
     return Translator(Bundle(model, tokenizer, tokenizer))
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """A random model with a tokenizer of its own: what attention_of takes."""
+    tokenizer = train_tokenizer(["two men walk", "zwei Männer gehen"], vocab_size=320)
+    torch.manual_seed(3)
+    sizes = {"d_model": 12, "num_heads": 3, "d_ff": 8, "max_length": 20}
+    layers = {"num_encoder_layers": 2, "num_decoder_layers": 1, "dropout": 0.5}
+    vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
+    model = Transformer(ModelConfig(**(sizes | layers | vocabulary)))
+    return SimpleNamespace(
+        model=model,
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        preprocessing=Preprocessing(),
+    )
 
 
 def ids(tokenizer: Tokenizer, texts: Sequence[str]) -> Tensor:

@@ -1,33 +1,10 @@
-from types import SimpleNamespace
-
 import jaxtyping
 import pytest
 import torch
 
-from glassformer.config import ModelConfig
-from glassformer.data.preprocessing import Preprocessing
-from glassformer.data.subword_training import train_tokenizer
-from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError
 from glassformer.tools.inspection.attention_of import attention_of
 from glassformer.tools.inspection.trace.subwords import token_labels
-
-
-@pytest.fixture(scope="module")
-def parts():
-    """A random model with a tokenizer of its own: what attention_of takes."""
-    tokenizer = train_tokenizer(["two men walk", "zwei Männer gehen"], vocab_size=320)
-    torch.manual_seed(3)
-    sizes = {"d_model": 12, "num_heads": 3, "d_ff": 8, "max_length": 20}
-    layers = {"num_encoder_layers": 2, "num_decoder_layers": 1, "dropout": 0.5}
-    vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
-    model = Transformer(ModelConfig(**(sizes | layers | vocabulary)))
-    return SimpleNamespace(
-        model=model,
-        source_tokenizer=tokenizer,
-        target_tokenizer=tokenizer,
-        preprocessing=Preprocessing(),
-    )
 
 
 def test_attention_of_each_part(parts):

@@ -20,15 +20,8 @@ from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import lesson
 from glassformer.tools.learn.source import body_of, read_source
 from glassformer.tools.learn.worker import answer_on
+from tests.lessons import ATTENTION, HOLE, RIGHT
 from tests.tables import every
-
-ATTENTION = lesson("attention")
-HOLE = "    raise NotImplementedError\n"
-RIGHT = """\
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
-"""
 
 
 @pytest.fixture

@@ -8,28 +8,15 @@ import torch
 from glassformer.tools.cli.main import main
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.hand_ins import line_of
-from glassformer.tools.learn.lesson import lesson
 from glassformer.tools.learn.verdict import Verdict
+from tests.lessons import RIGHT, folder_with
 
-HOLE = "    raise NotImplementedError\n"
-LINES = """\
-    scores = query @ key.transpose(-2, -1) {scale}
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
-"""
-
-
-def hand_in(directory, scale):
-    folder = Folder(directory)
-    folder.make()
-    file = folder.file(lesson("attention"))
-    body = LINES.format(scale=scale)
-    file.write_text(file.read_text(encoding="utf-8").replace(HOLE, body), encoding="utf-8")
+SCALE = " / math.sqrt(query.size(-1))"
 
 
 def test_each_learner_has_a_row(tmp_path, capsys):
-    hand_in(tmp_path / "ada", "/ math.sqrt(query.size(-1))")
-    hand_in(tmp_path / "ben", "")
+    folder_with(tmp_path / "ada")
+    folder_with(tmp_path / "ben", RIGHT.replace(SCALE, ""))
     (tmp_path / "notes").mkdir()
 
     assert main(["learn", "check", str(tmp_path), "--json"]) == 1

@@ -13,16 +13,9 @@ from glassformer.tools.cli.main import main
 from glassformer.tools.learn import examine, keys, watch, worker
 from glassformer.tools.learn.examine import Worker, verdict_on
 from glassformer.tools.learn.folder import Folder
-from glassformer.tools.learn.lesson import lesson
 from glassformer.tools.learn.verdict import Verdict
+from tests.lessons import ATTENTION, HOLE, RIGHT, folder_with
 from tests.other_systems import LACKING
-
-ATTENTION = lesson("attention")
-RIGHT = """\
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
-"""
 
 
 def no_process_file(monkeypatch, tmp_path):  # macOS
@@ -46,7 +39,7 @@ def test_a_right_solution_is_right_without_the_limit(monkeypatch, tmp_path, lack
     ends = []
     monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda *_, **how: ends.append(how))
     file, out = tmp_path / ATTENTION.file_name, tmp_path / "answer.json"
-    file.write_text(ATTENTION.template.replace("    raise NotImplementedError\n", RIGHT), "utf-8")
+    file.write_text(ATTENTION.template.replace(HOLE, RIGHT), "utf-8")
     worker.main(file, "attention", out, 10)
     answer = json.loads(out.read_text(encoding="utf-8"))
     assert verdict_on(ATTENTION, file, answer).outcome == "right"
@@ -74,10 +67,7 @@ def test_verdicts_on_another_system(monkeypatch, tmp_path, capsys):
         "eva": "    while True: math.factorial(3_000)\n",
     }
     for name, body in bodies.items():
-        folder = Folder(tmp_path / ("endless" if name == "eva" else "class") / name)
-        folder.make()
-        text = ATTENTION.template.replace("    raise NotImplementedError\n", body)
-        folder.file(ATTENTION).write_text(text, encoding="utf-8")
+        folder_with(tmp_path / ("endless" if name == "eva" else "class") / name, body)
     assert main(["learn", "check", str(tmp_path / "class")]) == 1
     assert capsys.readouterr().out.splitlines() == ["ada: right 1", "ben: 1 mask-not-used"]
     monkeypatch.setattr(examine, "SECONDS", 1)  # in which a busy machine may judge nobody right

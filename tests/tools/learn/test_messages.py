@@ -13,8 +13,7 @@ from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import Lesson, lesson, lessons
 from glassformer.tools.learn.messages import hint_text, next_command, print_solution, print_verdict
 from glassformer.tools.learn.verdict import Verdict
-
-ATTENTION = lesson("attention")
+from tests.lessons import ATTENTION
 
 
 def printed(verdict):

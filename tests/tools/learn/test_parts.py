@@ -16,7 +16,6 @@ from glassformer.decoding.protocols import Vocabulary
 from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import UsageError
 from glassformer.tools.learn.adapters import ADAPTERS, UNUSED
-from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.judge import Judge, same
 from glassformer.tools.learn.lesson import known_mistakes, lesson, lessons, part_of
 from glassformer.tools.learn.parts import (
@@ -31,13 +30,8 @@ from glassformer.training.optimiser import adam_of
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.train import train
 from glassformer.translator import Translator
+from tests.lessons import ATTENTION, HOLE, folder_with
 
-HOLE = "    raise NotImplementedError\n"
-ATTENTION = """\
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
-"""
 PLACES = [place for each in lessons() for place in each.holes.values() if place not in UNUSED]
 HELPERS = (
     *("model.masks.padding_mask", "model.masks.target_mask", "model.attention.masked_softmax"),
@@ -138,11 +132,8 @@ def test_a_mistake_that_steps_do_not_make_is_searched_without_a_cache(mistake, u
 @pytest.fixture
 def folder(tmp_path):
     """A folder whose first lesson is learned."""
-    folder = Folder(tmp_path)
-    folder.make()
-    file = folder.file(lesson("attention"))
-    file.write_text(file.read_text("utf-8").replace(HOLE, ATTENTION), encoding="utf-8")
-    folder.note_right(lesson("attention"), file.read_bytes())
+    folder = folder_with(tmp_path)
+    folder.note_right(ATTENTION, folder.file(ATTENTION).read_bytes())
     return folder
 
 

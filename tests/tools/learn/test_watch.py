@@ -8,15 +8,9 @@ import time
 import pytest
 
 from glassformer.tools.learn.lesson import lesson
+from tests.lessons import ATTENTION, HOLE, RIGHT
 from tests.processes import start
 
-ATTENTION = lesson("attention")
-HOLE = "    raise NotImplementedError\n"
-RIGHT = """\
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
-"""
 MASK = "    return (tokens != pad)[:, None, None, :]\n"
 
 
