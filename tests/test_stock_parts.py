@@ -74,8 +74,8 @@ def test_translations_follow_the_weights(load):
 
     found = scores(translator)
     plain = Translator(replace(translator.bundle, model=rebuilt(model, PLAIN)), parts=PLAIN)
-    assert found != pytest.approx(before, abs=1e-3)
-    assert found == pytest.approx(scores(plain), abs=1e-4)
+    assert found != pytest.approx(before, abs=1e-2)
+    assert found == pytest.approx(scores(plain), abs=1e-3)  # in float32
     assert found == scores(Translator(translator.bundle))
 
 

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import math
-import pickle
+import pickle  # noqa: TID251  as a process gets a translator
 import re
 
 import pytest
