@@ -8,13 +8,6 @@ from glassformer.decoding.protocols import Vocabulary
 from tests.tables import every
 
 
-@every("preset", presets)
-def test_presets_are_models(preset):
-    config = ModelConfig(source_vocab_size=100, target_vocab_size=100, **presets[preset])
-
-    assert config.tying == "three-way"
-
-
 def test_the_defaults_are_the_papers_base_model():
     plain = ModelConfig(source_vocab_size=100, target_vocab_size=100)
 
@@ -38,6 +31,8 @@ def test_the_defaults_are_the_papers_base_model():
         ({"source_pad_id": 1}, "source_pad_id and unk_id are both 1"),
         ({"dropout": 1.0}, "dropout"),
         ({"norm_epsilon": 0.0}, "norm_epsilon"),
+        ({"norm": "both"}, "norm\n.*'post' or 'pre'"),
+        ({"dropuot": 0.1}, "dropuot\n.*not permitted"),
     ],
 )
 def test_a_model_that_cannot_be(changes, message):

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.config import ModelConfig
 from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 
 
@@ -132,11 +131,6 @@ def test_an_odd_width_is_refused(d_model):
         sinusoidal_positions(5, d_model)
     with pytest.raises(ValueError, match=message):
         PositionalEncoding(d_model)
-
-
-def test_the_config_refuses_an_odd_width():
-    with pytest.raises(ValueError, match=r"d_model must be even, .* got 15"):
-        ModelConfig(source_vocab_size=9, target_vocab_size=9, d_model=15, num_heads=3)
 
 
 @pytest.mark.usefixtures("own_messages")

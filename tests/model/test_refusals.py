@@ -3,10 +3,8 @@
 import pytest
 import torch
 
-from glassformer.config import ModelConfig
 from glassformer.model.attention import fused_attention
 from glassformer.model.fast.decoder import PreparedTransformer
-from tests.tables import every
 
 
 @pytest.mark.usefixtures("own_messages")
@@ -23,16 +21,6 @@ def test_ids_outside_the_vocabulary(build, sentences):
         model(good, torch.tensor([[2, 28, 29]]))
     with pytest.raises(ValueError, match="id -1 is outside the vocabulary of 29"):
         model.step(torch.tensor([-1]), model.start(model.encode(good)))
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_sequences_longer_than_the_positions(build, sentences, positions):
-    model = build(positions=positions, max_length=7)
-    model(sentences(7), sentences(7))
-    with pytest.raises(ValueError, match=r"a sequence of 11 tokens is longer than the 7 .* by 4"):
-        model(sentences(11), sentences(5))
-    with pytest.raises(ValueError, match=r"a sequence of 8 tokens is longer than the 7 .* by 1"):
-        model(sentences(5), sentences(8))
 
 
 @pytest.mark.parametrize(
@@ -66,30 +54,6 @@ def test_sequences_longer_than_the_positions(build, sentences, positions):
 def test_masks_of_a_wrong_shape_or_type(build, sentences, masks, error, message):
     with pytest.raises(error, match=message):
         build()(sentences(5, 3), sentences(7, 5), **masks)
-
-
-@every(
-    ("options", "message"),
-    [
-        ({"d_model": 15, "num_heads": 3}, "d_model must be even, .* got 15"),
-        (
-            {"d_model": 14, "num_heads": 4},
-            r"d_model 14 is not divisible by num_heads 4 \(remainder 2\)",
-        ),
-        (
-            {"target_vocab_size": 29, "tying": "three-way"},
-            "three-way tying needs one vocabulary .* 23 source and 29 target tokens",
-        ),
-        ({"pad_id": 23}, "pad_id 23 is outside the vocabulary of 23"),
-        ({"dropout": 1.0}, "dropout\n.*less than 1"),
-        ({"norm": "both"}, "norm\n.*'post' or 'pre'"),
-        ({"dropuot": 0.1}, "dropuot\n.*not permitted"),
-    ],
-)
-def test_configurations_that_do_not_fit_together(options, message):
-    sizes = {"source_vocab_size": 23, "target_vocab_size": 23}
-    with pytest.raises(ValueError, match=message):
-        ModelConfig(**(sizes | options))
 
 
 @pytest.mark.parametrize("decoder", [lambda model: model, PreparedTransformer])

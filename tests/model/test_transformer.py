@@ -36,11 +36,6 @@ def test_every_preset_is_a_valid_model(preset):
     assert on_meta(**config.model_dump()).config == config
 
 
-def test_base_is_the_default():
-    config = ModelConfig(source_vocab_size=97, target_vocab_size=97)
-    assert config == ModelConfig(source_vocab_size=97, target_vocab_size=97, **presets["base"])
-
-
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_each_side_has_its_own_greatest_length(build, positions):
     model = build(max_length=5, source_max_length=11, positions=positions)
