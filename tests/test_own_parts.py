@@ -103,12 +103,3 @@ def test_a_mask_in_the_place_of_a_key_is_named():
     x, mask = torch.randn(2, 3, 8), torch.ones(3, 3, dtype=torch.bool)
     with pytest.raises(TypeError, match=r"the key is boolean: give a mask by its name, mask=…"):
         MultiHeadAttention(8, 2)(x, mask)
-
-
-def test_weights_of_an_attention_that_computes_none():
-    class Mean(MultiHeadAttention):
-        def attend(self, _query, _keys, values, _mask=None):
-            return self.output(self.merge(values.mean(2, keepdim=True).expand_as(values)))
-
-    with pytest.raises(ValueError, match=r"^Mean never calls its attention: it has no weights$"):
-        Mean(8, 2).with_weights(torch.randn(2, 3, 8))

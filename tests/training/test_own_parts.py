@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 
 from glassformer.bundle import load_bundle
 from glassformer.data.batches import shift
@@ -160,13 +159,13 @@ def test_bfloat16_needs_losses_that_have_it(config, recorder):
 
 
 def test_auto_says_that_an_own_part_is_in_float32(config, recorder):
-    parts = replace(FAST, attention=sharper, decoder=PLAIN.decoder)
+    parts = replace(FAST, attention=colder, decoder=PLAIN.decoder)
     for precision, said in (("auto", "float32"), ("bf16", "bf16")):
         options = config(precision=precision, run=config().run / precision, updates=1)
         new_trainer(prepare(options, parts), recorder).metrics.close()
         assert f" {said} on cpu" in recorder.notes[-1]
     (note,) = recorder.noted("precision")
-    assert note.startswith("precision float32: attention sharper may not bear bfloat16 (")
+    assert note.startswith("precision float32: attention colder may not bear bfloat16 (")
 
 
 def test_plain_parts_do_not_continue_a_run_in_bfloat16(config, recorder, monkeypatch):
@@ -174,8 +173,3 @@ def test_plain_parts_do_not_continue_a_run_in_bfloat16(config, recorder, monkeyp
     train(config(precision="auto", updates=1), recorder, parts=FAST)
     with pytest.raises(UsageError, match=r"^precision bf16: .* or give FAST's$"):
         train(config(precision="auto", updates=2), recorder, parts=PLAIN)
-
-
-def test_an_attention_that_is_a_module_is_refused(config, recorder):
-    with pytest.raises(TypeError, match="attention must be a function"):
-        train(config(), recorder, parts=replace(PLAIN, attention=nn.Identity()))

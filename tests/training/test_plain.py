@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from glassformer.parts import FAST, PLAIN, Parts
-from glassformer.support.errors import InputError, UsageError
+from glassformer.support.errors import InputError
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 
@@ -90,11 +90,6 @@ def test_each_field_that_the_fast_parts_exchange_is_watched():
     names = [field.name for field in fields(Parts)]
     exchanged = {name for name in names if getattr(FAST, name) != getattr(PLAIN, name)}
     assert exchanged - {"parallel"} == set(TWINS)
-
-
-def test_plain_is_in_float32(config):
-    with pytest.raises(UsageError, match="precision bf16: the plain losses compute in float32"):
-        train(config(plain=True, precision="bf16"))
 
 
 def test_a_plain_run_stays_plain(config, recorder):

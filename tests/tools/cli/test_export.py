@@ -83,15 +83,6 @@ def test_no_bundle_is_said(tmp_path, refused):
     )
 
 
-def test_the_absent_package_is_named(bundle_directory, tmp_path, refused, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ctranslate2", None)
-
-    status, line = refused("export", bundle_directory, tmp_path / "new")
-
-    assert status == 1
-    assert "glassformer[ctranslate2]" in line
-
-
 def test_translate_by_the_other_engine_writes_the_same(
     bundle_directory, tmp_path, monkeypatch, capfdbinary
 ):

@@ -12,7 +12,6 @@ from glassformer.tools.cli.main import main
 from glassformer.tools.cli.train import run
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.train import train
-from glassformer.translator import Translator
 
 SHORT = (
     *("--updates=2", "--validations=1", "--vocab-size=300", "--average=none", "--d-model=16"),
@@ -48,14 +47,6 @@ def weights(directory: Path) -> bytes:
 def updates(directory: Path) -> list[int]:
     lines = (directory / "metrics.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line)["update"] for line in lines]
-
-
-def test_a_run_is_a_bundle(trained):
-    assert len(Translator.load(trained).translate(["a dog", ""])) == 2
-    assert {"config.json", "model.safetensors", "tokenizer.model", "README.md"} <= {
-        path.name for path in trained.iterdir()
-    }
-    assert {"config.yaml", "metrics.jsonl", "checkpoints"} <= {p.name for p in trained.iterdir()}
 
 
 def test_the_command_and_the_function_make_one_bundle(texts, tmp_path):

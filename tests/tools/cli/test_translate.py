@@ -360,15 +360,6 @@ def test_a_broken_bundle_is_named_with_its_part(
     assert refused("translate", directory)[1].startswith(str(directory))
 
 
-def test_a_file_is_no_bundle(tmp_path, refused):
-    (tmp_path / "text").write_text("A man.")
-
-    status, line = refused("translate", tmp_path / "text")
-
-    assert status == 1
-    assert line == f"{tmp_path / 'text'}: not a bundle (a file: give its directory)"
-
-
 def test_a_checksum_names_the_option_where_the_command_has_it(bundle_directory, tmp_path, refused):
     directory = tmp_path / "changed"
     shutil.copytree(bundle_directory, directory)
@@ -383,13 +374,6 @@ def test_a_checksum_names_the_option_where_the_command_has_it(bundle_directory, 
         f"{line} copy the bundle anew; --no-verify takes it as it is",
     )
     assert refused("export", directory, tmp_path / "out") == (1, f"{line} copy the bundle anew")
-
-
-def test_a_directory_that_is_not_there_is_named(tmp_path, refused):
-    assert refused("translate", tmp_path / "no") == (
-        1,
-        f"{tmp_path / 'no'}: not a bundle (no such directory)",
-    )
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

@@ -221,12 +221,6 @@ def test_letters_that_no_profile_has_go_to_the_translators(served, translator):
     assert "glassformer_batch_segments_count 0.0" not in client.get("/metrics").text
 
 
-def test_detect_needs_a_key_where_there_is_one(served):
-    client = served(keys=["sesame"])
-    assert client.post("/detect", json={"q": "a"}).status_code == 400
-    assert client.post("/detect", params={"q": "a", "api_key": "sesame"}).status_code == 200
-
-
 def test_spec_is_the_description_of_the_api(client):
     paths = client.get("/spec").json()["paths"]
     for path in ("/detect", "/translate", "/translate_file"):

@@ -7,14 +7,9 @@ import torch
 
 from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.capture import capture
+from tests.tools.web.look.test_numbers import shown
 
 KINDS = ("self_attention", "cross_attention", "feed_forward")
-
-
-def shown(value: float, digits: int) -> str:
-    """As the page writes a number."""
-    text = f"{value:.{digits}f}"
-    return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
 
 
 def test_the_lens_says_which_sublayer_moved_the_piece_and_by_how_much(look, bundle, seen):
