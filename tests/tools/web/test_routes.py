@@ -129,52 +129,35 @@ def test_auto_is_the_only_source_that_there_is(client):
 
 
 @every(
-    ("question", "status", "error"),
+    ("question", "error"),
     [
-        ({"q": None}, 400, "Invalid request: missing q parameter"),
-        ({"q": ""}, 400, "Invalid request: missing q parameter"),
-        ({"q": []}, 400, "Invalid request: missing q parameter"),
-        ({"source": None}, 400, "Invalid request: missing source parameter"),
-        ({"target": None}, 400, "Invalid request: missing target parameter"),
-        ({"source": "fr"}, 400, "fr is not supported"),
-        ({"target": "<b>"}, 400, "<b> is not supported"),
+        ({"q": None}, "Invalid request: missing q parameter"),
+        ({"q": ""}, "Invalid request: missing q parameter"),
+        ({"q": []}, "Invalid request: missing q parameter"),
+        ({"source": None}, "Invalid request: missing source parameter"),
+        ({"target": None}, "Invalid request: missing target parameter"),
+        ({"source": "fr"}, "fr is not supported"),
+        ({"target": "<b>"}, "<b> is not supported"),
         (
             {"source": "de", "target": "en"},
-            400,
             "English (en) is not available as a target language from German (de)",
         ),
-        ({"format": "xml"}, 400, "xml format is not supported"),
-        (
-            {"alternatives": 5},
-            400,
-            "Invalid request: alternatives parameter must be <= 4",
-        ),
-        (
-            {"alternatives": "abc"},
-            400,
-            "Invalid request: alternatives parameter is not a number",
-        ),
-        ({"q": 7}, 400, "q: expected text"),
-        ({"source": "x" * 41}, 400, "source: expected at most 40 characters"),
-        ({"q": ["a", None]}, 400, "q: item 2: expected text"),
-        ({"q": ["a"], "glossary": {"a": ["b", 7]}}, 400, "glossary: item 2: expected text"),
-        ({"q": "\ud800"}, 400, "q: half a surrogate pair, which is not Unicode text"),
-        (
-            {"q": "a" * 2001},
-            400,
-            "Invalid request: request (2001) exceeds text limit (2000)",
-        ),
-        (
-            {"q": ["a"] * 1001},
-            400,
-            "Invalid request: request (2001) exceeds text limit (2000)",
-        ),
+        ({"format": "xml"}, "xml format is not supported"),
+        ({"alternatives": 5}, "Invalid request: alternatives parameter must be <= 4"),
+        ({"alternatives": "abc"}, "Invalid request: alternatives parameter is not a number"),
+        ({"q": 7}, "q: expected text"),
+        ({"source": "x" * 41}, "source: expected at most 40 characters"),
+        ({"q": ["a", None]}, "q: item 2: expected text"),
+        ({"q": ["a"], "glossary": {"a": ["b", 7]}}, "glossary: item 2: expected text"),
+        ({"q": "\ud800"}, "q: half a surrogate pair, which is not Unicode text"),
+        ({"q": "a" * 2001}, "Invalid request: request (2001) exceeds text limit (2000)"),
+        ({"q": ["a"] * 1001}, "Invalid request: request (2001) exceeds text limit (2000)"),
     ],
 )
-def test_a_question_that_cannot_be_is_refused(client, question, status, error):
+def test_a_question_that_cannot_be_is_refused(client, question, error):
     answer = ask(client, **question)
 
-    assert (answer.status_code, answer.json()) == (status, {"error": error})
+    assert (answer.status_code, answer.json()) == (400, {"error": error})
 
 
 @every(

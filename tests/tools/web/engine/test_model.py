@@ -90,7 +90,7 @@ CASES = [
     *((name, "float16") for name in ("odd sizes", "learned positions")),
     *((name, "float32") for name in ("odd sizes", "learned positions")),
 ]
-each_model = pytest.mark.parametrize("case", CASES, ids=" ".join)
+each_model = every("case", CASES)
 TWO_STATES = ("a pair of numbers", "int8")  # of a LayerNorm of two numbers: all targets are ties
 
 

@@ -20,6 +20,7 @@ from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Changes, Head, Query
 from glassformer.tools.web.living_page import about, rounded
 from tests.node import node
+from tests.tables import every
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")
 
@@ -117,7 +118,7 @@ def both(bundle):
     return dict(zip(CASES, zip(ours, theirs, strict=True), strict=True))
 
 
-@pytest.mark.parametrize("case", CASES)
+@every("case", CASES)
 def test_every_field_is_pythons(both, case):
     ours, theirs = both[case]
     differences = list(differing(ours, to_jsonable_python(theirs), "trace"))
