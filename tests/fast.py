@@ -55,6 +55,7 @@ SLOW = (
     "tools/interchange/test_settings.py",
     "tools/learn/test_checks.py::test_every_pair_is_named_or_breaks_a_law",
     "tools/learn/test_examine.py",
+    "tools/learn/test_exercises.py::test_the_verdict_on_each_solution",
     "tools/learn/test_greedy.py::test_wrong_searches_are_named",
     "tools/learn/test_hand_ins.py",
     "tools/learn/test_parts.py::test_the_plain_path_calls_every_part",
