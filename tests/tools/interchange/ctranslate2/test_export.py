@@ -30,6 +30,25 @@ def both_engines(directory) -> tuple[Translator, Translator]:
     return ours, Translator.load(directory, device="cpu", engine="ctranslate2")
 
 
+@pytest.fixture
+def biased(bundle_of):
+    """The directory of a bundle of these options, whose output's bias is changed."""
+
+    def make(change, **options):
+        directory = bundle_of(output_bias=True, **options)
+        bundle = load_bundle(directory)
+        change(bundle.model.output_bias)
+        save_bundle(bundle, directory)
+        return directory
+
+    return make
+
+
+def no_symbol(bias):
+    """No symbol but the end is probable."""
+    bias[:3] = -30.0
+
+
 def with_behind(translator: Translator, engine) -> Translator:
     """The same with this engine behind CTranslate2's."""
     return dataclasses.replace(
@@ -120,14 +139,12 @@ def test_ctranslate2_alone_scores_as_the_model_does(bundle_of, tmp_path, options
     ],
     ids=str,
 )
-def test_repetition_and_minimum_length_are_the_same_token_for_token(bundle_of, options):
-    directory = bundle_of(norm="pre", output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[:3] = -30.0
-        bundle.model.output_bias[3] += 1.0
-    save_bundle(bundle, directory)
-    ours, theirs = both_engines(directory)
+def test_repetition_and_minimum_length_are_the_same_token_for_token(biased, options):
+    def sooner(bias):
+        no_symbol(bias)
+        bias[3] += 1.0
+
+    ours, theirs = both_engines(biased(sooner, norm="pre"))
     counted = Counted(theirs.engine.torch)
     lines = [text for text in TEXTS if text]
 
@@ -148,13 +165,8 @@ def hypotheses(translator, lines, search):
     return [h for line in engine.search(engine.segments(lines), search) for h in line]
 
 
-def test_forbidden_symbols_never_come_out(bundle_of):
-    directory = bundle_of(output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[:3] = 30.0
-    save_bundle(bundle, directory)
-    ours, theirs = both_engines(directory)
+def test_forbidden_symbols_never_come_out(biased):
+    ours, theirs = both_engines(biased(lambda bias: bias[:3].fill_(30.0)))
 
     for beam in (1, 3):
         check_same(theirs.translate(TEXTS, beam=beam), ours.translate(TEXTS, beam=beam))
@@ -162,13 +174,8 @@ def test_forbidden_symbols_never_come_out(bundle_of):
         forgetful(theirs).translate(["A dog runs."])
 
 
-def test_only_sentences_that_ctranslate2_answers_otherwise_go_to_torch(bundle_of):
-    directory = bundle_of(norm="pre", output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[3] += 2.0
-    save_bundle(bundle, directory)
-    ours, theirs = both_engines(directory)
+def test_only_sentences_that_ctranslate2_answers_otherwise_go_to_torch(biased):
+    ours, theirs = both_engines(biased(lambda bias: bias[3].add_(2.0), norm="pre"))
     words = [*TEXTS[0].split(), "x", "y"]
     lines = [" ".join(some) for some in itertools.permutations(words, 3)][::3]
 
@@ -179,13 +186,8 @@ def test_only_sentences_that_ctranslate2_answers_otherwise_go_to_torch(bundle_of
         assert 0 < counted.sources < len(lines)
 
 
-def test_targets_that_never_end_are_cut_at_each_sentences_own_length(bundle_of):
-    directory = bundle_of(output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[:4] = -30.0
-    save_bundle(bundle, directory)
-    ours, theirs = both_engines(directory)
+def test_targets_that_never_end_are_cut_at_each_sentences_own_length(biased):
+    ours, theirs = both_engines(biased(lambda bias: bias[:4].fill_(-30.0)))
 
     found = theirs.translate(TEXTS, beam=2, n_best=2)
     check_same(found, ours.translate(TEXTS, beam=2, n_best=2))
@@ -199,13 +201,8 @@ def test_prefixes_and_samples_are_the_same(bundle_of):
         check_same(theirs.translate(TEXTS, **more), ours.translate(TEXTS, **more))
 
 
-def test_terms_need_no_search_by_torch(bundle_of):
-    directory = bundle_of(norm="pre", output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[:3] = -30.0
-    save_bundle(bundle, directory)
-    ours, theirs = both_engines(directory)
+def test_terms_need_no_search_by_torch(biased):
+    ours, theirs = both_engines(biased(no_symbol, norm="pre"))
     glossary = {"dog": ["Hund", "Hut"], "snow": "Schnee"}
     counts = []
     for terms in ({}, glossary):
@@ -216,12 +213,8 @@ def test_terms_need_no_search_by_torch(bundle_of):
     assert counts[0] == counts[1] < len(TEXTS)
 
 
-def test_int8_runs_and_is_near(bundle_of):
-    directory = bundle_of(norm="pre", output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[:3] = -30.0
-    save_bundle(bundle, directory)
+def test_int8_runs_and_is_near(biased):
+    directory = biased(no_symbol, norm="pre")
     ours = Translator.load(directory, device="cpu")
     theirs = Translator.load(directory, device="cpu", engine="ctranslate2", quantization="int8")
 
@@ -278,15 +271,15 @@ def test_two_pieces_of_one_name_are_refused(tokenizers, monkeypatch):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_no_translation_reads_as_empty(bundle_of, beam):
-    directory = bundle_of(output_bias=True)
-    bundle = load_bundle(directory)
-    tokenizer = bundle.target_tokenizer
-    space = next(index for index in tokenizer.blank_ids if tokenizer.subword(index) == "▁")
-    with torch.no_grad():  # white space and the end are the most probable tokens, always
-        bundle.model.output_bias[[space, tokenizer.eos_id]] += torch.tensor([40.0, 39.0])
-    save_bundle(bundle, directory)
-    ours, theirs = both_engines(directory)
+def test_no_translation_reads_as_empty(biased, tokenizers, beam):
+    """White space and the end are the most probable tokens, always."""
+    target = tokenizers[1]
+    space = next(index for index in target.blank_ids if target.subword(index) == "▁")
+
+    def blank(bias):
+        bias[[space, target.eos_id]] += torch.tensor([40.0, 39.0])
+
+    ours, theirs = both_engines(biased(blank))
 
     found = theirs.translate(["Monday", "A", "7"], beam=beam)
 
