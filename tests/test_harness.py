@@ -1,4 +1,7 @@
-"""The settings that all tests run with: a time limit, checks of shapes, the part of --fast."""
+"""What all tests run with: a time limit, checks of shapes, tables of cases, the part of --fast."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -7,6 +10,7 @@ from jaxtyping import TypeCheckError
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.masks import check_mask, padding_mask
 from tests.fast import SLOW, TESTS, is_slow
+from tests.tables import every
 
 
 def test_a_test_that_hangs_ends(pytestconfig):
@@ -25,6 +29,27 @@ def test_functions_and_methods_refuse_a_tensor_of_another_shape():
 def test_a_function_without_a_tensor_is_not_wrapped():
     assert hasattr(padding_mask, "__wrapped__")
     assert not hasattr(check_mask, "__wrapped__")
+
+
+def test_a_table_checks_each_row_and_reports_those_that_fail():
+    checked, failed = [], []
+
+    @contextmanager
+    def subtest(**values):
+        try:
+            yield
+        except AssertionError:
+            failed.append(values)
+
+    @every(("one", "other"), [(1, 1), (1, 2), (3, 3), (4, 5)])
+    def check(one, other):
+        checked.append(one)
+        assert one == other
+
+    check(SimpleNamespace(test=subtest))
+
+    assert checked == [1, 1, 3, 4]
+    assert failed == [{"one": 1, "other": 2}, {"one": 4, "other": 5}]
 
 
 def test_fast_keeps_a_part_of_every_room():
