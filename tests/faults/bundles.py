@@ -3,13 +3,12 @@
     python tests/faults/bundles.py [TRIES] [SEED] [--only WORD]
 
 Each altered bundle is loaded, and translates a line, half of them with CTranslate2. It has a
-process of its own, for 20 seconds and 1 GB.
+process of its own, for 20 seconds of the processor and 1 GB.
 One line of error may come out, or a translation. A traceback, a hang, a crash, more memory, or
 another translation although the hashes are as they were is a fault of the program: it is printed.
 `docs/reliability.md` has the table.
 """
 
-import argparse
 import json
 import random
 import shutil
@@ -180,12 +179,4 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Alters a bundle, and counts what comes of it.")
-    parser.add_argument("tries", type=int, nargs="?", default=300)
-    parser.add_argument("seed", type=int, nargs="?", default=1)
-    parser.add_argument("--only", metavar="WORD", default="", help="alterations with WORD")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    table = run(given.tries, given.seed, given.only)
-    print(damage.as_text(table, "alteration"))
-    raise SystemExit(damage.faulty(table))
+    raise SystemExit(damage.command(run, "alteration", 300))

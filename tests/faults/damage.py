@@ -1,5 +1,6 @@
 """Ways to damage a file, and the count of what a command makes of it in a process of its own."""
 
+import argparse
 import json
 import os
 import random
@@ -12,9 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import torch
+
 from glassformer.tools.cli.main import main
 
-SECONDS = 20  # of a process
+SECONDS = 20  # of the processor; one that waits without end gets 12 times as many
 MEMORY = 1e9  # bytes that it may fill
 ADDRESS_SPACE = 8 << 30
 COLUMNS = ("tries", "one line", "works", "wrong", "left", "traceback", "hang", "crash", "memory")
@@ -24,6 +27,7 @@ VALUES = [
 ]  # fmt: skip
 
 Damage = Callable[[Path, random.Random], str]
+Table = Mapping[str, Counter[str]]
 
 
 def flipped_bits(path: Path, draw: random.Random) -> str:
@@ -136,7 +140,7 @@ def other_numbers(path: Path, draw: random.Random) -> str:
 def outcome(act: Callable[[], int], output: Path) -> tuple[str, int]:
     """What ``act`` comes to in a child process, and the bytes it needs; its prints are ``output``.
 
-    It has ``SECONDS``, and a line as standard input.
+    It has ``SECONDS`` of the processor, and a line as standard input.
     """
     child = os.fork()
     if child == 0:
@@ -145,7 +149,8 @@ def outcome(act: Callable[[], int], output: Path) -> tuple[str, int]:
     memory = usage.ru_maxrss << 10
     said = output.read_text(errors="replace")
     if os.WIFSIGNALED(status):
-        answer = "hang" if os.WTERMSIG(status) == signal.SIGALRM else f"crash: {status}"
+        over = os.WTERMSIG(status) in (signal.SIGALRM, signal.SIGXCPU)
+        answer = "hang" if over else f"crash: {status}"
     elif memory > MEMORY:
         answer = f"memory: {memory / 1e9:.1f} GB"
     elif os.WEXITSTATUS(status) == 0:
@@ -159,7 +164,8 @@ def outcome(act: Callable[[], int], output: Path) -> tuple[str, int]:
 
 def _act(act: Callable[[], int], output: Path) -> int:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(SECONDS)
+    signal.alarm(12 * SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     reader, writer = os.pipe()
     os.write(writer, b"a dog runs\n")
@@ -184,13 +190,26 @@ def translate(directory: Path, engine: str = "torch") -> int:
     return main(["translate", str(directory), *options])
 
 
-def faulty(table: Mapping[str, Counter[str]]) -> bool:
+def command(run: Callable[[int, int, str], Table], kind: str, tries: int) -> int:
+    """``python SCRIPT [TRIES] [SEED] [--only WORD]``: the table, and 1 if something went wrong."""
+    parser = argparse.ArgumentParser(description=f"Damages one {kind} after the other, and counts.")
+    parser.add_argument("tries", type=int, nargs="?", default=tries)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--only", metavar="WORD", default="", help=f"each {kind} with WORD")
+    given = parser.parse_args()
+    torch.set_num_threads(1)  # no thread of torch: the processes fork
+    table = run(given.tries, given.seed, given.only)
+    print(as_text(table, kind))
+    return int(faulty(table))
+
+
+def faulty(table: Table) -> bool:
     """Whether an outcome is neither one line nor a translation."""
     total: Counter[str] = sum(table.values(), Counter())
     return total["tries"] != total["one line"] + total["works"]
 
 
-def as_text(table: Mapping[str, Counter[str]], kind: str) -> str:
+def as_text(table: Table, kind: str) -> str:
     """The table in Markdown; a row for each ``kind``."""
     rows = [f"| {kind} | {' | '.join(COLUMNS)} |", "|---|" + "---:|" * len(COLUMNS)]
     total: Counter[str] = sum(table.values(), Counter())

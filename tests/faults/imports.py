@@ -3,12 +3,12 @@
     python tests/faults/imports.py [TRIES] [SEED] [--only WORD]
 
 Tiny random models as transformers (Marian, NLLB, mBART-50), Argos Translate and CTranslate2 write
-them, and a file of Marian's own. Each has a process of its own, for 20 seconds and 1 GB.
+them, and a file of Marian's own. Each has a process of its own, for 20 seconds of
+the processor and 1 GB.
 One line of error may come out, and nothing beside it; or a bundle that `translate` reads. The rest
 is a fault of the program, and is printed. `docs/reliability.md` has the table.
 """
 
-import argparse
 import json
 import os
 import random
@@ -21,7 +21,6 @@ from pathlib import Path
 
 import bundles
 import damage
-import torch
 
 from glassformer.bundle import load_bundle
 from glassformer.tools.cli.main import main
@@ -143,12 +142,4 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Damages imports, and counts what comes of it.")
-    parser.add_argument("tries", type=int, nargs="?", default=400)
-    parser.add_argument("seed", type=int, nargs="?", default=1)
-    parser.add_argument("--only", metavar="WORD", default="", help="programs with WORD")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    table = run(given.tries, given.seed, given.only)
-    print(damage.as_text(table, "program"))
-    raise SystemExit(damage.faulty(table))
+    raise SystemExit(damage.command(run, "program", 400))
