@@ -44,6 +44,7 @@ class Running:
         self.place = listener.getsockname()
         routes = [Route(f"/{name}", getattr(self, name)) for name in ("health", "slow", "large")]
         config = uvicorn_config(Starlette(routes=routes), self.bounds, seconds=0)
+        config.timeout_keep_alive = 10 * HEAD_SECONDS  # uvicorn's own bound of idle connections
         self.server = ClockedServer(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
@@ -64,8 +65,14 @@ class Running:
         end = time.monotonic() + PATIENCE
         while len(self.bounds.open) < connections:
             assert time.monotonic() < end
-        self.server.ahead += seconds
-        self.server.loop.call_soon_threadsafe(int)  # it looks at its clock
+        passed = threading.Event()
+
+        def run_ahead():
+            self.server.ahead += seconds
+            passed.set()
+
+        self.server.loop.call_soon_threadsafe(run_ahead)  # after all of a begun answer
+        assert passed.wait(PATIENCE)
 
     def stop(self):
         self.server.should_exit = True
