@@ -38,12 +38,10 @@ def test_chrf_chooses_and_is_stored_and_said(short, recorder):
 
 
 def test_the_best_by_chrf_is_delivered_though_a_long_wrong_one_has_more_bleu(
-    short, recorder, monkeypatch
+    short, recorder, scripted
 ):
-    from tests.training import test_loop as scripts
-
     wrong, right = (23.2, 40.0, 2.0), (0.0, 100.0, 0.05)
-    scripts.scripted(monkeypatch, [wrong, right, wrong])
+    scripted(wrong, right, wrong)
     run = train(short(updates=3, validations=3, average_count=1), recorder).directory
     about = Translator.load(run).bundle.about
     assert about["weights"] == "checkpoint of update 2"
