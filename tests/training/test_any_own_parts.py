@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from glassformer.model.transformer import Transformer
-from glassformer.parts import PLAIN
+from glassformer.parts import FAST, PLAIN
 from glassformer.training import final_bundle
 from glassformer.training import train as training
 from glassformer.training.loop import Trainer
@@ -70,7 +70,9 @@ def test_a_bundle_is_delivered_and_translates(block, shared, attention, place):
         models.append(model)
         return model
 
-    parts = replace(PLAIN, attention=attention, model=own_model)
+    # The batched beam search has many rows in a step.
+    own = {"attention": attention, "model": own_model, "beam_search": FAST.beam_search}
+    parts = replace(PLAIN, **own)
     with tempfile.TemporaryDirectory() as directory:
         run, recorder = trained(Path(directory), parts)
         translator = Translator.load(run.directory, parts=parts)
