@@ -1,10 +1,10 @@
 """The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
 
 The parts can be used alone (``from glassformer import MultiHeadAttention``); ``Translator`` and
-``train`` are the practical face; the command ``glassformer`` has both. ``Parts`` are the forms that
-they run: ``FAST``, ``PLAIN``, or some of one's own.
+``train`` are for practical work, as the command ``glassformer`` is. ``Parts`` holds the forms that
+both run: ``FAST``, ``PLAIN``, or forms of your own.
 
-``__init__.pyi`` names the home of each public name.
+``__init__.pyi`` names the module of each public name.
 """
 
 import ast

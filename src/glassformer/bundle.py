@@ -47,16 +47,16 @@ __all__ = [
 FORMAT_VERSION = 3
 """The version that this program writes and reads."""
 MOST_EXAMPLES = 3
-"""The texts that a page offers, at most."""
+"""The most example texts of a bundle; the pages offer them."""
 PARTS_RECORD = Path("parts", "parts.json")
-"""A file of bundles that ``glassformer learn train`` made: whose part is in which place."""
+"""The file in which ``glassformer learn train`` records who wrote each part of a model."""
 _CONFIG = "config.json"
 _MOST_CONFIG_BYTES = 16 << 20
 
 
 @runtime_checkable
 class TranslatorParts(Protocol):
-    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
+    """A model and its tokenizers, as a ``Bundle`` and a ``Translator`` have them."""
 
     @property
     def model(self) -> Transformer: ...
@@ -75,10 +75,10 @@ class Bundle:
     target_tokenizer: Tokenizer
     languages: tuple[str, str] | None = None
     about: Mapping[str, object] = field(default_factory=dict)
-    alignment: Mapping[str, object] | None = None  # as `alignment` reads it
+    alignment: Mapping[str, object] | None = None  # the fields of `alignment.align.Heads`
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # of sources, in training and in translation
-    source_lengths: SourceLengths | None = None  # of the training; None: not measured
+    source_lengths: SourceLengths | None = None  # of the training's sources; None: not measured
     trigrams: tuple[str, str] | None = None  # the profiles of both sides of the training
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
     examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
@@ -91,8 +91,8 @@ class Bundle:
         """
         of_source, of_target = self.languages or (None, None)
         if self.language_tokens is None:
-            for side, asked, own in (("source", source, of_source), ("target", target, of_target)):
-                if asked is not None and own not in (asked, standard_code(asked)):
+            for side, asked, ours in (("source", source, of_source), ("target", target, of_target)):
+                if asked is not None and ours not in (asked, standard_code(asked)):
                     pair = ", " + " to ".join(self.languages) if self.languages else ""
                     raise UsageError(
                         f"{asked!r}: this translator has one pair{pair}: leave it out",
@@ -140,7 +140,7 @@ class _StoredConfig(BaseModel):
     model: ModelConfig
     source_prefix: tuple[str, ...] = ()  # subwords before every source
     target_prefix: tuple[str, ...] = ()
-    source_known: int | None = None  # the size of a list of subwords: see Tokenizer
+    source_known: int | None = None  # `known` of a Tokenizer
     target_known: int | None = None
     length_penalty: float = Field(ge=0, le=MOST_LENGTH_PENALTY)
     normalisation: Normalisation
@@ -160,7 +160,7 @@ class _StoredConfig(BaseModel):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the other files that are read."""
+        """The names of the tokenizer and weight files."""
         return *dict.fromkeys(self.tokenizer_files), "model.safetensors"
 
     @field_validator("format_version")
@@ -175,7 +175,7 @@ class _StoredConfig(BaseModel):
 def save_bundle(bundle: Bundle, directory: Path) -> None:
     """Write a bundle; a kill on the way leaves each file whole, old or new.
 
-    The config is written last: a directory with a ``config.json`` is a whole bundle.
+    The config is written last, so that a directory with a ``config.json`` is a whole bundle.
     """
     directory.mkdir(parents=True, exist_ok=True)
     source, target = bundle.source_tokenizer, bundle.target_tokenizer
@@ -219,15 +219,15 @@ def load_bundle(
 ) -> Bundle:
     """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
 
-    ``build`` makes the model, and ``own`` names the own parts in it, as ``Parts`` has both. A
-    bundle that was trained with own parts needs parts of the same names.
+    ``build`` makes the model, and ``own`` names its own parts: both are attributes of ``Parts``. A
+    bundle that was trained with own parts needs parts of equal names.
 
-    ``verify`` compares each file, and the settings, with their hashes in ``config.json``: a
-    difference is a ChecksumError.
+    ``verify`` compares each file, and the settings, with their hashes in ``config.json``. A
+    difference raises ChecksumError.
     """
     config = _read_config(directory, verify=verify)
     for name in config.tokenizer_files:
-        with opened(directory / name, most_bytes=MOST_BYTES):  # gigabytes would be hashed first
+        with opened(directory / name, most_bytes=MOST_BYTES):  # refuse gigabytes before hashing
             pass
     if verify:
         check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
@@ -238,7 +238,7 @@ def load_bundle(
             part = repr(f"{part} {name}")  # a stranger's text
             raise InputError(
                 f"{directory}: trained with {part}: give parts with that name (in Python), or train"
-                " it anew with the package's"
+                " the bundle anew"
             )
     model = unfilled(lambda: build(config.model))
     load_weights(model, dict(read_tensors(path, shapes_of(model))), path)
@@ -284,10 +284,10 @@ def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer,
     ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
     sizes = {"source_vocab_size": source.vocab_size, "target_vocab_size": target.vocab_size}
     for name, value in {**sizes, **ids, "pad_of_source": source.pad_id}.items():
-        if (own := getattr(config.model, name)) != value:
+        if (wanted := getattr(config.model, name)) != value:
             raise InputError(
-                f"{directory}: {name} is {own} in the model and {value} in its tokenizer: copy the"
-                " bundle anew"
+                f"{directory}: {name} is {wanted} in the model and {value} in its tokenizer: copy"
+                " the bundle anew"
             )
     return source, target
 

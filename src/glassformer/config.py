@@ -1,6 +1,6 @@
 """The settings of a model, each with its type, default, range and one line of doc.
 
-``presets`` names sizes of a model. Defaults and bounds that several rooms use stand here too.
+``presets`` names sizes of a model. Defaults and bounds of several packages stand here too.
 """
 
 from itertools import combinations
@@ -73,7 +73,7 @@ class Options(BaseModel):
     shown_first: ClassVar[tuple[str, ...]] = ()
     """The options that ``--help`` shows first."""
     usage_end: ClassVar[str] = "[OPTIONS]"
-    """What follows the positionals on a command line."""
+    """The words after the positionals in the usage line."""
 
 
 def _default_tying(sizes: dict[str, object]) -> Tying:
@@ -133,15 +133,15 @@ class ModelConfig(Options):
     position_offset: int = Field(default=0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
     max_length: int = Field(default=1024, ge=3, le=_MOST_POSITIONS)
-    """Number of positions: the longest sequence in tokens."""
+    """Number of positions, and so the most tokens of a sequence."""
     source_max_length: int | None = Field(default=None, ge=2, le=_MOST_POSITIONS)
     """Number of source positions; None: max_length."""
     pad_id: int = Field(default=0, ge=0)
-    """Fills up shorter sentences of a batch; never attended to."""
+    """Id that fills up shorter sentences of a batch; no query attends to it."""
     source_pad_id: int | None = Field(default=None, ge=0)
     """Padding of sources; None: pad_id."""
     unk_id: int = Field(default=1, ge=0)
-    """Stands for each character that the vocabulary lacks."""
+    """Id of each character that the vocabulary lacks."""
     bos_id: int = Field(default=2, ge=0)
     """The start symbol, which the decoder reads first."""
     eos_id: int = Field(default=3, ge=0)
@@ -164,7 +164,7 @@ class ModelConfig(Options):
 
     @property
     def longest_pair(self) -> int:
-        """The longest side of a training pair in subwords: it has a start or an end symbol too."""
+        """The longest side of a training pair in subwords, without start and end symbol."""
         return min(self.max_length, self.max_length_of_source) - 1
 
     @property
@@ -198,7 +198,7 @@ class ModelConfig(Options):
                 raise ValueError(
                     f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
                 )
-        # The end symbol may be the start too, as in M2M100, and the padding of sources without end.
+        # The end symbol may also be the start symbol, as in M2M100, or the padding of sources.
         pairs = combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2)
         for name, other in sorted({*pairs, ("source_pad_id", "unk_id")} - {("bos_id", "eos_id")}):
             if getattr(self, name) == getattr(self, other):
@@ -240,15 +240,15 @@ presets: dict[str, dict[str, Any]] = {
     "tiny": _sizes(128, 4, 512, blocks=3, dropout=0.2),
     # Hundreds of thousands of pairs.
     "small": _sizes(256, 4, 1024, blocks=3, dropout=0.1),
-    # The paper's. With a shared vocabulary of 37,000: 63,082,496 parameters. Counted is each
-    # weight once (embeddings and output matrix are one) with all biases; table 3 prints 65e6.
+    # The paper's. With a shared vocabulary of 37,000: 63,082,496 parameters. Each weight counts
+    # once (embeddings and output matrix are one), and so do biases; table 3 prints 65e6.
     "base": _sizes(512, 8, 2048, blocks=6, dropout=0.1),
     # The paper's; counted in the same way 214,245,376 parameters, where table 3 prints 213e6.
     "big": _sizes(1024, 16, 4096, blocks=6, dropout=0.3),
 }
-# Twice the encoder's blocks and one of the decoder (Kasai et al. 2021, "Deep Encoder, Shallow
-# Decoder", arXiv 2006.10369: 12+1 for the paper's 6+6). The encoder reads a sentence once; the
-# decoder's blocks are what each token of a translation has to wait for.
+# Twice the encoder's blocks, and one decoder block (Kasai et al. 2021, "Deep Encoder, Shallow
+# Decoder", arXiv 2006.10369: 12+1 for the paper's 6+6). The encoder reads a sentence once; each
+# token of a translation waits for all decoder blocks.
 presets |= {
     f"{name}-deep-shallow": {
         **presets[name],

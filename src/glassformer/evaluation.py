@@ -1,9 +1,9 @@
-"""Scores of translations, which others can repeat.
+"""Scores of translations that others can repeat.
 
 Every score is sacreBLEU's (Post 2018, "A Call for Clarity in Reporting BLEU Scores") and comes with
-its signature: with it, anybody can repeat the score. The *paper ruler* stands beside them: many
-papers print BLEU over lowercased, tokenised text, several points above BLEU over the text itself.
-Compare it with such papers only.
+its signature, by which anybody can repeat the score. The *paper ruler* stands beside these scores:
+many papers print BLEU over lowercased, tokenised text, several points above BLEU over the text
+itself. Compare the ruler with such papers only.
 
 :mod:`significance` tests whether two systems differ by more than chance.
 """
@@ -78,7 +78,7 @@ class TranslatorLike(Protocol):
     """An object that translates texts, and gives the probability of given translations."""
 
     def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[Any]:
-        """One translation for each text, with its ``text``."""
+        """One translation for each text; the field ``text`` holds it."""
 
     def score(self, sources: Sequence[str], targets: Sequence[str], /) -> Sequence[float]:
         """ln p(target | source) of each pair, the end symbol included."""
@@ -120,7 +120,7 @@ class Scores:
         return None if self.loss is None else perplexity(self.loss)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything under plain names, for JSON: None stands for infinity."""
+        """All scores by plain names, for JSON, with None for infinity."""
         values = dataclasses.asdict(self) | {"perplexity": self.perplexity}
         values = {_PUBLISHED.get(name, name): value for name, value in values.items()}
         values["signatures"] = {
@@ -160,9 +160,10 @@ def corpus_scores(
 
     BLEU over cased text, chrF++ (chrF with word order 2), TER, exact match and the paper ruler. An
     exact match equals one of its references, character for character. ``language``, any code of the
-    target language or its English name, decides how BLEU tokenises scripts without spaces. For
-    these there is no TER and no paper ruler. The paper ruler needs a language for which Moses has
-    rules, and the extra ``ruler``; it is None otherwise. ``quick`` leaves out TER and the ruler.
+    target language or its English name, decides how BLEU tokenises scripts without spaces. Such
+    scripts have no TER and no paper ruler. The paper ruler needs a language for which Moses has
+    rules, and the extra ``ruler``; otherwise ``paper_ruler`` is None. ``quick`` leaves out TER and
+    the ruler.
 
     Raises:
         InputError: no sentences, or not as many references as translations.
@@ -202,8 +203,8 @@ def paper_ruler(
     (``scripts/task1-tokenize.sh`` of github.com/multi30k/dataset): lowercase, normalise
     punctuation, tokenise, leave hyphens whole. Wu et al. (2021), "Good for Misconceived Reasons",
     and many others train and score on its files. The word counts equal those of the data set's
-    README for each validation and test file in English, German and French.
-    Nothing is escaped (``"`` stays ``"``): both sides would be, which changes no match.
+    README for each validation and test file in English, German and French. Nothing is escaped
+    (``"`` stays ``"``): escapes on both sides change no match.
 
     Raises:
         UsageError: Moses has no rules for ``language``.
@@ -252,7 +253,7 @@ def evaluate(
 ) -> Scores:
     """Translate and score: :func:`corpus_scores` with :func:`reference_loss` beside it.
 
-    Without ``language`` that of the translator's bundle counts.
+    ``language``: None takes the target language of the translator's bundle.
     """
     hypotheses = [translated.text for translated in translator.translate(sources, beam=beam)]
     languages = getattr(getattr(translator, "bundle", None), "languages", None)
@@ -266,8 +267,8 @@ def reference_loss(
 ) -> float:
     """−ln p(references | sources) / tokens: nats for each token of the references.
 
-    The end symbols count as tokens, nothing is smoothed. Two models may only be compared by it if
-    they share the target tokenizer: fewer, longer tokens each carry more.
+    The end symbols count as tokens, nothing is smoothed. Only models with one target tokenizer can
+    be compared by this loss: fewer, longer tokens each carry more.
     """
     log_probability = math.fsum(translator.score(sources, references))
     return -log_probability / sum(translator.count_tokens(references))
@@ -285,7 +286,7 @@ def perplexity(loss: float) -> float:
 def reference_streams(
     hypotheses: Sequence[str], references: Sequence[str] | Sequence[Sequence[str]]
 ) -> list[list[str]]:
-    """The references as a list of lists; InputError if one is not as long as ``hypotheses``.
+    """The references as a list of lists; InputError if a list is not as long as ``hypotheses``.
 
     >>> reference_streams(["ja"], ["yes"]), reference_streams(["ja"], [["yes"], ["yeah"]])
     ([['yes']], [['yes'], ['yeah']])
@@ -309,8 +310,8 @@ def reference_streams(
 def bleu_metric(language: str | None) -> BLEU:
     """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences its hints.
 
-    The usual one would make one token of a sentence without spaces. Japanese has a better one
-    (ja-mecab), which needs a package with a dictionary.
+    The usual tokeniser makes one token of a sentence without spaces. A better tokeniser for
+    Japanese (ja-mecab) needs a package with a dictionary.
     """
     tokenizer = BLEU.TOKENIZER_DEFAULT
     if is_unspaced(language):
@@ -321,8 +322,8 @@ def bleu_metric(language: str | None) -> BLEU:
 def metric_for(references: Sequence[str], language: str | None = None) -> TextMetric:
     """The metric that ranks translations of this text: chrF++ if hardly any reference has a 4-gram.
 
-    BLEU counts runs of four of its own tokens. Without any, the BLEU of a perfect translation is 0,
-    and a wrong one that is longer gets more.
+    BLEU counts runs of four of its own tokens. Without such a run, a perfect translation has BLEU
+    0, and a longer wrong translation has more.
 
     >>> metric_for(["Open", "Save all"]), metric_for(["Ein Hund läuft."])
     ('chrf', 'bleu')

@@ -1,9 +1,8 @@
 """The parts: the forms that a model is built from, searched and trained with.
 
-This is the one place where a form is chosen. :data:`PLAIN` has the readable forms, :data:`FAST` the
-same sums, quicker; a test holds each field of both equal. One's own part takes a place by
-``replace(PLAIN, attention=mine)``. A record is given to ``Translator.load``, to ``train``, or to
-``Transformer``; nothing else chooses.
+This is the one place where a form is chosen. :data:`PLAIN` has the readable forms. :data:`FAST`
+computes equal sums quicker; a test compares each field of both. ``replace(PLAIN, attention=mine)``
+puts in a part of your own. ``Translator.load``, ``train`` and ``Transformer`` take such a record.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ __all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself", "rebu
 class Parts(ModelParts, DecodingParts):
     """The forms, each a function or a class. The defaults are the plain ones.
 
-    A model is built from the fields of :class:`ModelParts` and ``model``: a class, or a function
-    from a configuration and these parts to a Transformer. The fields of :class:`DecodingParts`
-    decode it, and the others train it. ``muon`` takes the blocks' matrices if the options say so,
-    and ``optimiser`` all other weights. Without a ``mixed_precision``, training computes in
-    float32. ``keep_memory`` keeps what an update frees.
+    ``model`` builds a Transformer from a configuration and these parts; the fields of
+    :class:`ModelParts` make its layers. The fields of :class:`DecodingParts` decode it, the others
+    train it. ``muon`` takes the blocks' matrices if the options say so, and ``optimiser`` all other
+    weights. Without a ``mixed_precision``, training computes in float32. ``keep_memory`` keeps the
+    memory that an update frees.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
@@ -79,7 +78,7 @@ class Parts(ModelParts, DecodingParts):
 
     @property
     def own_model(self) -> dict[str, str]:
-        """The names of the own parts that a trained model needs, wherever it runs: not dropout."""
+        """The names of the own parts that a trained model needs to run; dropout is none of them."""
         needed = {"model", *(field.name for field in fields(ModelParts))} - {"dropout"}
         return {field: name for field, name in self.own.items() if field in needed}
 
@@ -101,7 +100,7 @@ FAST = replace(
 
 
 def in_bfloat16(parts: Parts) -> Parts:
-    """The parts with weights that are rounded to bfloat16 for decoding; UsageError if plain."""
+    """The parts with weights in bfloat16 for decoding; UsageError if the decoder is not FAST's."""
     if parts.decoder is not PreparedTransformer:
         raise UsageError("quantization 'bfloat16': only the fast decoder has it: leave it out")
     return replace(parts, decoder=partial(PreparedTransformer, dtype=torch.bfloat16))
@@ -119,7 +118,7 @@ def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: st
 
 
 def rebuilt(model: Transformer, parts: Parts) -> Transformer:
-    """The same weights in other forms: the tensors are shared, the modules are not.
+    """A model of other forms that shares the weights of ``model``.
 
     >>> from glassformer.config import presets
     >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}

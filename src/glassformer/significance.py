@@ -1,4 +1,4 @@
-"""Tests whether two systems differ by more than chance: the paired bootstrap."""
+"""Tests whether two systems differ by more than chance, by the paired bootstrap."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -70,13 +70,13 @@ def compare(
     """Compare a system with a baseline over the same sentences.
 
     Paired bootstrap resampling (Koehn 2004, "Statistical Significance Tests for Machine Translation
-    Evaluation"): sacreBLEU draws the sentences again with replacement, ``samples`` times, the same
-    for both systems. It measures how much the difference varies. The seed is fixed (12345, or the
-    environment's SACREBLEU_SEED) and stands in the signature. Memory grows with sentences times
-    samples: about 100 MB for 1,000 of each.
+    Evaluation"): sacreBLEU draws the sentences anew with replacement, ``samples`` times, and scores
+    both systems on each draw. So it measures how much the difference varies. The seed is fixed
+    (12345, or the environment's SACREBLEU_SEED) and stands in the signature. Memory grows with
+    sentences times samples: about 100 MB for 1,000 of each.
 
     Raises:
-        InputError: no sentences, or not as many lines in one of the three as in the others.
+        InputError: no sentences, or lists of different lengths.
     """
     streams = reference_streams(system, references)
     reference_streams(baseline, references)
@@ -90,7 +90,7 @@ def compare(
         [("baseline", baseline), ("system", system)], metrics, streams, "bs", n_samples=samples
     )
     signatures, results = test()
-    # Keyed by sacreBLEU's own names for the metrics, in the order in which they were given.
+    # Both are keyed by sacreBLEU's names of the metrics, in the order of `metrics`.
     bleu, chrf = (
         _difference(results[name], signature=str(signature))
         for name, signature in signatures.items()

@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 _AS_TYPED = Preprocessing()
-_FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
+_FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are no full stop
 
 
 @dataclass(frozen=True)
 class SegmentTranslation:
-    """The translation of one segment as the model writes it, and its span in the whole one."""
+    """The translation of one segment as the model writes it, and its span in the whole text's."""
 
     segment: Segment
     text: str
@@ -43,13 +43,13 @@ class SegmentTranslation:
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation, its score, and the next best ones.
+    """A translation, its score, and the next best translations.
 
-    No alternative is blank, and no two texts differ in white space or the final full stop only.
-    The score is log p(text | source) over the length penalty, at most 0. A sampled translation has
-    no penalty; a text of several segments has the mean of their scores, and no alternatives. The
-    alignment is None if nobody asked for it. ``segments`` has the translation of each
-    segment of the text, in order.
+    No alternative is blank, and no two texts differ in white space or the final full stop only. The
+    score is log p(text | source) over the length penalty, at most 0. A sampled translation has no
+    penalty; a text of several segments has the mean of their scores, and no alternatives. The
+    alignment is None if nobody asked for it. ``segments`` has the translation of each segment of
+    the text, in order.
     """
 
     text: str
@@ -116,9 +116,9 @@ class TextEngine:
     ) -> list[Translation]:
         """One translation for each text, in their order.
 
-        A text without segments stays, but for a blank one, which gives "". The engine gets the
-        texts in jobs of like lengths. Without ``split``, sentence ends separate segments only in a
-        line that is too long.
+        A text without segments stays; a blank text gives "". The engine gets the texts in jobs of
+        like lengths. Without ``split``, sentence ends separate segments only in a line that is too
+        long.
         """
         self._check(options, forced=any(prefixes))
 
@@ -148,8 +148,8 @@ class TextEngine:
             )
         if options.no_repeat_ngram and forced:
             raise UsageError(
-                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid what a prefix"
-                " demands: leave one of them out"
+                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid subwords of"
+                " a prefix: leave one of them out"
             )
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
@@ -167,9 +167,9 @@ class TextEngine:
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
     ) -> list[list[int]]:
-        """The forced ids of each segment: a text's first segment has its prefix.
+        """The ids that the translation of each segment begins with; [] without prefixes.
 
-        [] without prefixes.
+        The first segment of a text has the prefix of the text.
         """
         if not any(prefixes):
             return []
@@ -206,13 +206,13 @@ class TextEngine:
         """
         rest = iter(hypotheses)
         of_texts = [[next(rest) for _ in row] for row in rows]
-        # The translations of a text, each with the hypothesis of each segment.
+        # For each text its translations, each as a list of one hypothesis for each segment.
         ranked = [
-            [[found[0] for found in of_text]] if len(of_text) != 1 else [[h] for h in of_text[0]]
+            [[beam[0] for beam in of_text]] if len(of_text) != 1 else [[h] for h in of_text[0]]
             for of_text in of_texts
         ]
         tokens = [h.tokens for of_text in ranked for translation in of_text for h in translation]
-        # White space around a segment is the source's: joined() puts it back.
+        # joined() puts the source's white space around each segment.
         decoded = map(str.strip, self.target.decode_batch(tokens))
         for text, row, of_text in zip(texts, rows, ranked, strict=True):
             translations = [
@@ -228,7 +228,7 @@ class TextEngine:
             yield with_alternatives(translations)
 
     def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
-        """The translation of a text from those of its segments; their spans are found here."""
+        """The translation of a text from its segments' translations, with the span of each."""
         if not parts:
             return Translation("" if text.isspace() else visible(text), 0.0)
         languages = self.preprocessing.languages
@@ -242,10 +242,10 @@ class TextEngine:
 
 
 def with_alternatives(translations: Iterable[Translation]) -> Translation:
-    """The first translation; its alternatives are the others that are not blank and read anew.
+    """The first translation, with the others as alternatives, without blank ones and repetitions.
 
-    A beam may end with one text in several segmentations into subwords. To a person two texts are
-    one if they differ in white space or in the final full stop only.
+    A beam may end with one text in several segmentations into subwords. Two texts count as one if
+    they differ in white space or in the final full stop only.
     """
     by_reading: dict[str, Translation] = {}
     for translation in translations:
@@ -259,7 +259,7 @@ def with_alternatives(translations: Iterable[Translation]) -> Translation:
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     """The places of the texts in groups of like lengths, the longest first; at least one group.
 
-    Lengths are in characters: no group waits until all texts are cut into subwords.
+    Lengths count characters, so that no group waits until all texts are cut into subwords.
     """
     order = list(range(len(texts)))
     if len(texts) > size:

@@ -34,7 +34,7 @@ from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
 
-# The engines that are tools, each loaded when it is asked for: the core's one door to them.
+# The engines outside of the core, each imported when a caller asks for it.
 _ENGINES = {
     "ctranslate2": "glassformer.tools.interchange.ctranslate2.load:load_ctranslate2",
 }
@@ -127,10 +127,10 @@ class Translator:
         """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
 
         ``engine="ctranslate2"`` (the extra of that name) gives the same translations faster. It
-        converts the model at the first time, and keeps the conversion in ``directory``.
+        converts the model at the first call, and keeps the conversion in ``directory``.
         ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster still;
         scores and some translations differ a little. Torch has "float32" and "bfloat16". ``parts``
-        are the forms that torch runs; the bundle's model is built from the same.
+        are the forms that torch runs; the bundle's model is built from them.
         """
         check_choice("engine", engine, get_args(EngineName))
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
@@ -187,12 +187,11 @@ class Translator:
 
         ``glossary``: target terms by source terms; a target term may be a list of forms, such as
         cases, of which one will do. A term counts in a text that holds its words, exactly or with a
-        capital at the start of a sentence. In a translation without the target term, the term takes
-        the place of the words that the alignment links to it; the words around them stay. Without
-        such words the translation stays.
+        capital at the start of a sentence. If a translation lacks the target term, it replaces the
+        words that the alignment links to the source term. Without such words the translation stays.
 
         ``beam``, ``n_best``, ``sampling`` and the other settings are fields of
-        :class:`~glassformer.decoding.engine.SearchOptions`; without ``length_penalty``, the
+        :class:`~glassformer.decoding.engine.SearchOptions`; the default ``length_penalty`` is the
         bundle's. No alternative is blank, and none differs from a better one in white space or the
         final full stop only.
 
@@ -223,8 +222,8 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.
 
-        The prefix of a target, such as its language, is given. Both texts are normalised as in the
-        training.
+        The prefix of a target, such as its language, counts as known. Both texts are normalised as
+        in the training.
         """
         return list(map(fsum, self.token_scores(sources, targets)))
 
@@ -255,7 +254,7 @@ class Translator:
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
-        """The links between the words of each source and its target; any translator's target."""
+        """The links between the words of each source and its target, by any translator."""
         self._begin()
         return align(self.bundle, sources, targets)
 
@@ -270,7 +269,7 @@ class Translator:
         return [len(ids) + 1 for ids in encoded]
 
     def log_probabilities(self, translations: Sequence[Translation]) -> list[tuple[float, int]]:
-        """ln p of each translation, by its score, and the number of its tokens."""
+        """ln p of each translation, from its score, and the number of its tokens."""
         counts = self.count_tokens([translation.text for translation in translations])
         alpha = self.bundle.length_penalty
         return [
@@ -321,7 +320,7 @@ def target_log_probabilities(
 
 
 def _check_texts(name: str, texts: Sequence[str]) -> None:
-    """Raise TypeError unless it is a list of texts."""
+    """Raise TypeError unless ``texts`` is a list of texts."""
     if isinstance(texts, str | Mapping):
         kind = "one text" if isinstance(texts, str) else type(texts).__name__
         raise TypeError(f"{name} must be a list of texts, not {kind}")

@@ -2,10 +2,9 @@
 
 The decoder's cross-attention shows where each target position reads. Subwords are merged to words,
 and a word is linked to the source words that it reads most. The best layer and heads differ from
-model to model (:func:`~glassformer.alignment.heads.find_heads`). So does the best row:
-the row of the step that produces a word ("output"), or of the step that reads it, one later
-("input"; Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3: by then the decoder knows the
-word).
+model to model (:func:`~glassformer.alignment.heads.find_heads`). So does the best row: the row of
+the step that produces a word ("output"), or of the step that reads it, one later ("input";
+Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3: by then the decoder knows the word).
 """
 
 import logging
@@ -47,7 +46,8 @@ Row = Literal["output", "input"]
 
 _AT_ONCE = 4096  # subwords of sources and targets, with padding
 # A word is linked to a source word that gets a fifth of its attention, and half as much as the
-# source word that gets most. These two made the fewest errors on Multi30k's validation pairs.
+# source word that gets most. These two numbers made the fewest errors on Multi30k's validation
+# pairs.
 _ALSO, _LEAST = 0.5, 0.2
 
 
@@ -280,7 +280,7 @@ class _Text:
 def _weights(
     model: Transformer, pairs: Sequence[tuple[_Text, _Text]], layers: Sequence[int]
 ) -> Iterator[Float[np.ndarray, "layers heads tgt_len src_len"]]:
-    """The maps of each pair; row 0 is the start symbol's, then one for each target subword."""
+    """The maps of each pair; row 0 is the start symbol's, each further row a subword's."""
     config, device = model.config, model.output_weight.device
     sources = [[*source.ids, config.eos_id] for source, _ in pairs]
     targets = [[config.bos_id, *target.ids] for _, target in pairs]

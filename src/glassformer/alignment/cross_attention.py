@@ -39,7 +39,7 @@ def cross_weights(
     observed = _observed(model, calls)
     memory, of_two = model.encode(source), model.encode(source.new_full((1, 2), config.eos_id))
     try:
-        # With one target token, a self-attention has one key, and a cross-attention has two.
+        # With one target and two source tokens, self-attention has one key, cross-attention two.
         observed.decode(target.new_full((1, 1), config.bos_id), of_two)
         over_memory = {module for module, weights in calls if weights.size(-1) == 2}
         calls.clear()
@@ -50,13 +50,13 @@ def cross_weights(
     if [weights.size(1) for weights in maps] != [config.num_heads] * config.num_decoder_layers:
         raise UnalignedError(
             f"{type(model).__name__} has no cross-attention of"
-            f" {counted(config.num_heads, 'head')} in each decoder block: words are aligned by it"
+            f" {counted(config.num_heads, 'head')} in each decoder block, which aligns words"
         )
     return [maps[layer] for layer in layers]
 
 
 def _observed(module: M, calls: list[tuple[nn.Module, Tensor]]) -> M:
-    """The module on the same weights; each call of its attentions comes into ``calls``."""
+    """A copy that shares the weights; each call of its attentions comes into ``calls``."""
 
     def keep(*run: Tensor) -> None:
         calls.append((copied, run[-1]))
@@ -66,7 +66,7 @@ def _observed(module: M, calls: list[tuple[nn.Module, Tensor]]) -> M:
         name: None if child is None else _observed(child, calls)
         for name, child in module._modules.items()
     }
-    attention = vars(module).get("attention")  # a function: modules are no attributes
+    attention = vars(module).get("attention")  # a function: vars() holds no module
     if callable(attention):
         vars(copied)["attention"] = observe(attention, keep)
     return copied

@@ -1,4 +1,4 @@
-"""Reasons to doubt a translation. They are facts: a model is also sure of half a translation."""
+"""Reasons to doubt a translation: facts, as a model is sure of half a translation too."""
 
 import re
 from textwrap import shorten
@@ -17,9 +17,9 @@ _LEAST = 25  # smaller numbers may become words, or hours of another clock
 
 def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
     """One sentence for each reason to doubt the translation of ``source``, one segment."""
-    target, lengths, found = translation.text, bundle.source_lengths, []
+    target, lengths, reasons = translation.text, bundle.source_lengths, []
     if lengths and lengths != SINGLE_SENTENCES and len(source) > lengths.longest:
-        found.append("The text is longer than 99 of 100 texts of the training.")
+        reasons.append("The text is longer than 99 of 100 texts of the training.")
     read = normaliser(bundle.normalisation)(source)
     letters = unknown_letters(bundle.source_tokenizer, read)
     letters += unknown_letters(bundle.target_tokenizer, target)
@@ -29,7 +29,7 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
     ):
         if items:
             named = shorten(", ".join(dict.fromkeys(items)), 40, placeholder=" …")
-            found.append(f"{reason}: {named}.".replace("….", "…"))
+            reasons.append(f"{reason}: {named}.".replace("….", "…"))
     links = {link.source for link in translation.alignment or ()}
     aligned = [
         source[start:end] in target or any(a < end and start < b for a, b in links)
@@ -37,12 +37,12 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
         if source[start].isalnum()
     ]
     if sum(aligned) < len(aligned) / 2:  # of 300 sentences of Multi30k's test, none
-        found.append("Fewer than half of the text's words are aligned with the translation.")
-    return found
+        reasons.append("Fewer than half of the text's words are aligned with the translation.")
+    return reasons
 
 
 def lost_numbers(source: str, target: str) -> list[str]:
-    """The numbers from 25 of ``source`` that ``target`` lacks; a year may have two digits.
+    """The numbers in ``source``, 25 or more, that ``target`` lacks; a year may have two digits.
 
     >>> lost_numbers("1,200 on 4/20/1998, at 17:30", "1200 am 20.4.98 um 5:30")
     []

@@ -38,21 +38,21 @@ class NoAnchorsError(InputError):
 def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
-    It starts with the best head and adds heads of the same layer. Each time it adds the head that
-    lowers the error rate of the mean most. At most 300 pairs are judged, by their anchors; more
-    pairs make better anchors.
+    It starts with the best head and adds heads of that head's layer, first the head that lowers the
+    error rate of the mean most. At most 300 pairs are judged, by their anchors; more pairs make
+    better anchors.
 
     Errors: NoAnchorsError, and UnalignedError for a model that cannot align.
     """
-    found = anchors(pairs)
-    useful = [place for place, links in enumerate(found) if links][:_MOST_PAIRS]
+    anchored = anchors(pairs)
+    useful = [place for place, links in enumerate(anchored) if links][:_MOST_PAIRS]
     judge = "anchors of IBM model 1"
     if not useful:
         raise NoAnchorsError(f"{len(pairs)} pairs: no {judge} to choose heads by; give more pairs")
     sources, targets = ([pairs[place][side] for place in useful] for side in (0, 1))
     layers = range(parts.model.config.num_decoder_layers)
     attention = word_attention(parts, sources, targets, layers=layers, rows=_ROWS)
-    judged = _Judged(attention, [found[place] for place in useful])
+    judged = _Judged(attention, [anchored[place] for place in useful])
     errors = judged.errors()
     row, layer, head = (int(n) for n in np.unravel_index(errors.argmin(), errors.shape))
     heads, error = judged.joined(row, layer, head)
@@ -81,7 +81,7 @@ class _Judged:
         return np.asarray(1 - right / np.maximum(total, 1))
 
     def joined(self, row: int, layer: int, head: int) -> tuple[list[int], float]:
-        """The head, the heads of its layer that lower the error of their mean, and that error."""
+        """The head with those of its layer that lower the error of their mean; the lowest error."""
         chosen, lowest = [head], float(self.errors(lambda maps: maps[row, layer, head]))
         others = [h for h in range(self.attention[0].shape[2]) if h != head]
         while others:
@@ -113,7 +113,7 @@ def anchors(pairs: Sequence[tuple[str, str]]) -> list[_Links]:
     sides = [[_lower_words(pair[side]) for pair in pairs] for side in (0, 1)]
     ids = [_numbered(side) for side in sides]
     directions = [_likeliest(ids[0], ids[1]), _likeliest(ids[1], ids[0])]
-    found = []
+    anchored = []
     for place, (source, target) in enumerate(pairs):
         there, back = directions[0][place], directions[1][place]
         spans = words(source), words(target)
@@ -123,8 +123,8 @@ def anchors(pairs: Sequence[tuple[str, str]]) -> list[_Links]:
             for j, i in enumerate(there)
             if back[i] == j and counts[0][sides[0][place][i]] == counts[1][sides[1][place][j]] == 1
         )
-        found.append(links)
-    return found
+        anchored.append(links)
+    return anchored
 
 
 def _lower_words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""How probable each target token is as the translation of a source token.
+"""The probability of each target token as the translation of a source token.
 
 IBM model 1 (Brown et al. 1993, section 4.1; equations 12 to 14, here without the empty source
 word). Every target token of a pair comes from one of the pair's source tokens; all of them are

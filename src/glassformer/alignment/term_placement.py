@@ -21,7 +21,7 @@ from glassformer.text_engine import SegmentTranslation, TextEngine, Translation,
 
 __all__ = ["TermPlacement", "TokenScores", "meet", "term_places"]
 
-_SURE = 0.75  # the weight of a link that leaves no word to a term
+_SURE = 0.75  # a word with such a link to another word is left to no term
 
 TokenScores: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
 """Sources and targets to the log-probability of each token of each target, end symbol included."""
@@ -31,7 +31,7 @@ TokenScores: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[list[floa
 class TermPlacement:
     """Puts ``terms`` into the translations of ``engine``.
 
-    ``token_scores`` judges the forms of a term. The scores have the ``length_penalty``.
+    ``token_scores`` judges the forms of a term. All scores have the ``length_penalty``.
     """
 
     bundle: Bundle
@@ -104,17 +104,17 @@ def term_places(
 ) -> list[tuple[str, tuple[str, ...], Span | None]]:
     """Each term of the source in the order of the text, its forms, and its place in the target.
 
-    The place is the form, if the target holds one. Else it is the run of words that are linked to
-    the term's words most surely. Without one it is the word nearest to the same part of the text,
-    of those that are linked to the term at all; or to no word; or to none surely. A term without
-    such a word has no place.
+    The place is the form, if the target holds one. Else it is the run of words that are most surely
+    linked to the term's words. Without such a run it is one word: linked to the term, or else
+    unlinked, or else linked unsurely to others. Of several it is nearest to the term's part of the
+    text. A term without such a word has no place.
 
     >>> term_places(Terms.of({"dog": "Hund"}), "a dog", "ein Tier da", [Link((2, 5), (4, 8))])
     [('dog', ('Hund',), (4, 8))]
     """
-    found = terms.places_in(source)
+    in_source = terms.places_in(source)
     places: dict[Span, Span] = {}
-    for term, _, forms in found:
+    for term, _, forms in in_source:
         if held := next(filter(None, (form_place(target, form) for form in forms)), None):
             places[term] = held
     forms_held = list(places.values())
@@ -124,10 +124,10 @@ def term_places(
         if source[link.source[0]].isalnum() and not taken:
             surest[link.target] = max(link, surest.get(link.target, link), key=lambda x: x.weight)
     order = [span for span in words(target) if target[span[0]].isalnum()]
-    for term, *_ in found:
+    for term, *_ in in_source:
         if term not in places and (run := _surest_run(order, surest, term)):
             places[term] = run
-    for term, *_ in found:
+    for term, *_ in in_source:
         if term not in places:
             left = [s for s in order if not any(meet(s, place) for place in places.values())]
             linked = {link.target for link in links if meet(link.source, term)}
@@ -139,7 +139,7 @@ def term_places(
             part = term[0] / len(source) * len(target)
             if spans := next(filter(None, choices), None):
                 places[term] = min(spans, key=lambda span: abs(span[0] - part))
-    return [(term, forms, places.get(span)) for span, term, forms in found]
+    return [(term, forms, places.get(span)) for span, term, forms in in_source]
 
 
 def _surest_run(order: Sequence[Span], surest: Mapping[Span, Link], term: Span) -> Span | None:

@@ -2,8 +2,8 @@
 
 A batch is padded to its longest sentence, so sentences of like length go together. It holds as many
 as a budget of tokens allows (section 5.1: "sentence pairs were batched together by approximate
-sequence length"). The plan of an epoch is a function of lengths, budget, seed and epoch. It is the
-same for any number of processes, so two integers name the place in the data.
+sequence length"). The plan of an epoch is a function of lengths, budget, seed and epoch. The number
+of processes does not change it, so two integers, epoch and batch, name a place in the data.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class Batch:
     target_tokens: int
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device."""
+        """The batch on another device."""
         source, target, labels = (
             to_device(tensor, device) for tensor in (self.source, self.target, self.labels)
         )
@@ -71,7 +71,7 @@ def plan_batches(
 
     A batch of ``rows`` sentences takes ``rows * (longest source + longest target)`` places, end
     symbols counted: at most ``tokens``. A pair that alone takes more is a batch of its own. The
-    given lengths have no end symbols.
+    lengths count no end symbols.
 
     >>> lengths = np.array([3, 9, 3, 9])
     >>> plan = plan_batches(lengths, lengths, tokens=40, seed=1, epoch=0)
@@ -110,9 +110,8 @@ def _by_length(
     """Rows by source length, then by target length, with ties in random order.
 
     The target lengths rise under one source length and fall under the next: no batch spans a jump
-    from the longest target to the shortest. In each epoch other rows count as one
-    token longer, so that a batch brings new sentences together. This costs about one percent of
-    padding.
+    from the longest target to the shortest. In each epoch other rows count as one token longer, so
+    that a batch brings new sentences together. These rows cost about one percent of padding.
     """
     near_source = source + (generator.random(len(source)) < _LENGTHENED)
     near_target = target + generator.random(len(target))
@@ -139,15 +138,15 @@ def _cut(
 def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
     """The decoder's input: ``bos``, then all labels but the last (section 3.1).
 
-    So at each position the decoder reads the tokens before its label. Only
-    this function shifts the target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
+    So at each position the decoder reads the tokens before its label. Only this function shifts the
+    target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
 
     >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])
     >>> shift(labels, bos=1).tolist()
     [[1, 7, 8], [1, 9, 2]]
 
-    After a shorter sentence its end symbol is an input too. That changes no loss: the label there
-    is padding, and no earlier position attends to it.
+    The end symbol of a shorter sentence is an input too. It changes no loss: the label there is
+    padding, and no earlier position attends to it.
     """
     return torch.cat((torch.full_like(labels[:, :1], bos), labels[:, :-1]), dim=1)
 

@@ -1,4 +1,4 @@
-"""Words in capitals, and titles: the subwords tear a word that the training text hardly has."""
+"""Words in capitals and in titles, which the subwords tear if the training text lacks them."""
 
 import re
 
@@ -7,14 +7,14 @@ from glassformer.data.tokenizer import Tokenizer
 __all__ = ["in_known_case"]
 
 _WORD = re.compile(r"(?<!\S)[^\W\d_]+(?=[\s.,;:!?]|$)")
-_TITLE = 4  # words: so many, each with a capital, are a title; of some names the case would go
+_TITLE = 4  # words with capitals: fewer may be names, which keep their case
 
 
 def in_known_case(text: str, tokenizer: Tokenizer) -> str:
-    """The text with such words in lower case as the tokenizer knows in one piece.
+    """The text, in lower case each word that the tokenizer then knows in one piece.
 
-    A word in capitals counts if it is torn. FBI stays: fbi is torn too. In a title, a word also
-    counts if its lower case comes first in the vocabulary, which begins with the frequent subwords.
+    A word in capitals changes if it is torn. FBI stays, because fbi is torn too. In a title, a word
+    also changes if its lower case is more frequent: it comes earlier in the vocabulary.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["a man on a ladder", "FBI"] * 9, vocab_size=300)

@@ -109,8 +109,8 @@ class Limits:
 
     #: The longest side that counts as a sentence.
     max_chars: int = 2000
-    #: How many times as long as the other side a side may be. Chinese is 3 to 4 times as short
-    #: as English.
+    #: The greatest ratio of the longer side to the shorter one. English is 3 to 4 times as long as
+    #: Chinese.
     max_ratio: float = 9.0
     #: The ratio counts once the longer side has more characters than this: "Ja." may be
     #: translated at length.
@@ -141,7 +141,7 @@ class Filter:
         )
 
     def reason(self, source: int, target: int) -> str | None:
-        """Counts one pair by its sides' lengths; the reason if it is dropped."""
+        """Count a pair by the lengths of its sides; return the reason if it is dropped."""
         shorter, longer = (source, target) if source < target else (target, source)
         limits = self.limits
         if shorter == 0:

@@ -36,7 +36,7 @@ def pair_hashes(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> NDArr
 
 
 def repeats(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """For each of ``values``, whether it repeats an earlier one.
+    """For each of ``values``, whether it repeats an earlier value.
 
     >>> np.flatnonzero(repeats(hashes(["a", "b", "a", "", "", "b", "a"]))).tolist()
     [2, 5, 6]

@@ -2,7 +2,7 @@
 
 ==============  ===========================================================================
 ``tsv``         source, a tab, target; quotes are ordinary characters
-``tsv-quoted``  the same, but a field may stand in ``"quotes"``; ``""`` is a quote in them
+``tsv-quoted``  as tsv, but a field may stand in ``"quotes"``, with ``""`` for a quote in it
 ``jsonl``       one JSON object, e.g. ``{"source": "Hallo", "target": "Hello"}``
 ==============  ===========================================================================
 
@@ -34,25 +34,25 @@ _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^"\t][^\t]*|(?=\t|\Z))')
 def file_format(
     source: Path | str, target: Path | str | None = None, *, format: str | None = None
 ) -> Format:
-    """The format of a corpus: the given one, checked, or the one by the files' names.
+    """The format of a corpus: ``format`` if it is known, else by the names of the files.
 
     >>> file_format("train.de", "train.en"), file_format("train.tsv.gz")
     ('lines', 'tsv')
     """
     if format is not None:
         check_choice("format", format, get_args(Format))
-    given = cast("Format | None", format)
+    kind = cast("Format | None", format)
     if target is not None:
-        if given not in (None, "lines"):
+        if kind not in (None, "lines"):
             raise UsageError(
                 f"{source}, {target}: format {format!r} is for one file with both sides: give one "
                 "file, or leave the format out"
             )
         return "lines"
-    if given == "lines":
+    if kind == "lines":
         raise UsageError(f"{source}: format 'lines' needs two files, source and target")
     suffix = Path(str(source).removesuffix(".gz")).suffix.lower()
-    kind = given or _SUFFIXES.get(suffix)
+    kind = kind or _SUFFIXES.get(suffix)
     if kind is None:
         raise UsageError(
             f"{source}: the name of this one file shows no format: give the target file too, or a "
@@ -64,7 +64,7 @@ def file_format(
 def split_record(
     line: str, format: Format, *, keys: tuple[str, str] = ("source", "target")
 ) -> tuple[str, str]:
-    """The pair of one line; an :class:`InputError` names the fault of a line without one.
+    """The pair of one line; an :class:`InputError` names the fault of any other line.
 
     A key of a JSON object may stand in the object, be a dotted path, or stand inside
     ``"translation"``: Hugging Face's data sets keep the sides there, by language.

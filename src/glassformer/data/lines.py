@@ -22,10 +22,10 @@ __all__ = ["BOM", "decode_line", "decoded", "raw_blocks", "read_lines", "utf16_n
 BOM = "\ufeff"
 #: No sentence is longer than this; a file without line ends must not fill the memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024
-#: A gzipped text is at most so many times as large as its file, or not larger than one line may be.
-#: Text has 3 to 10 times the size. A file of line feeds alone has a thousand times.
+#: A gzipped text may grow to so many times its file, and always to the size of one line. Text grows
+#: to 3 to 10 times its file, line feeds alone to a thousand times.
 MAX_EXPANSION = 100
-#: Blank lines that may follow each other, about: each costs memory, and no text has so many.
+#: About the most blank lines in a row: each costs memory, and no text has so many.
 MAX_BLANK_LINES = 1_000_000
 
 _BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
@@ -44,7 +44,7 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
     path = Path(path)
     number = read = blank = 0
     try:
-        size = path.stat().st_size if path.is_file() else None  # nobody knows a pipe's
+        size = path.stat().st_size if path.is_file() else None  # a pipe has none
         with path.open("rb") as plain, working(f"reading {path.name}", size) as advance:
             zipped = plain.peek(2).startswith(_GZIP)
             most = max(MAX_LINE_BYTES, MAX_EXPANSION * size) if zipped and size else sys.maxsize
@@ -128,7 +128,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """The lines of a UTF-8 text file, plain or gzipped, one by one.
 
     Raises:
-        InputError: what :func:`raw_blocks` raises, or bytes that are not UTF-8.
+        InputError: as of :func:`raw_blocks`, or for bytes that are not UTF-8.
     """
     number = 0
     for block in raw_blocks(path):
@@ -138,9 +138,9 @@ def read_lines(path: Path | str) -> Iterator[str]:
 
 
 def decoded(block: bytes, name: Path | str, before: int) -> Iterator[list[str]]:
-    """All lines of a block as text, at once; ``before`` of the file stand before it.
+    """All lines of a block as text, at once; ``before`` lines of the file precede the block.
 
-    Raises InputError after the lines before one that is not UTF-8; it calls the file ``name``.
+    At a line that is not UTF-8, InputError follows the lines before it; it calls the file ``name``.
     """
     try:
         text = block.decode()

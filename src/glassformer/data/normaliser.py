@@ -36,8 +36,8 @@ FULLWIDTH = {
     for code in range(first, last + 1)
 }
 _LAST = [plane + code for plane in range(0, 0xF0000, 0x10000) for code in (0xFFFE, 0xFFFF)]
-# Unicode's default-ignorable characters without those below, U+FFF9 to U+FFFD (of annotations, and
-# for what another program lost), noncharacters, and control characters.
+# Unicode's default-ignorable characters without those below, U+FFF9 to U+FFFD (annotations, and the
+# signs of a loss), noncharacters, and control characters.
 _NEVER = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffd\ufdd0-\ufdef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -51,9 +51,9 @@ _JOINING = (
 )
 _PICTURE = "\U0001f000-\U0001faff\u2190-\u2bff\u3030\u303d\u3297\u3299©®‼⁉™ℹ"
 _TAGS = "\U000e0020-\U000e007f"  # after a black flag, of England's for example
-#: The characters that no reader sees, as :mod:`re`, Oniguruma and JavaScript read it. These stay:
-#: U+200C between two letters of joining scripts; U+200D, and Mongolian's variants and separators,
-#: after one; inside an emoji, U+200D, U+FE0F and tags.
+#: A pattern of the characters that no reader sees, for :mod:`re`, Oniguruma and JavaScript. These
+#: stay: U+200C between two letters of joining scripts; U+200D, and Mongolian's variants and
+#: separators, after one; inside an emoji, U+200D, U+FE0F and tags.
 INVISIBLE = (
     f"[{_NEVER}{_PRIVATE}]"
     f"|\u200c(?!(?<=[{_JOINING}].)[{_JOINING}])"
@@ -93,7 +93,7 @@ def normalised(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without invisible characters, but with those of private use, as bullets are."""
+    """The text without invisible characters, but with those of private use, such as bullets."""
     return text if text.isascii() and text.isprintable() else _NOT_PRIVATE.sub("", text)
 
 
@@ -138,7 +138,7 @@ def with_places(text: str) -> Normalised:
 def _clusters(text: str) -> Iterator[tuple[str, list[int]]]:
     """The shortest parts of the text that NFC leaves apart, and the places of their characters.
 
-    They have no invisible characters and no fullwidth ones.
+    Invisible characters are left out, and fullwidth ones are ASCII.
     """
     cluster, stands = "", [0]
     gone = {place for match in _INVISIBLE.finditer(text) for place in range(*match.span())}

@@ -2,7 +2,7 @@
 
 A sentence and its translation are about equally long. Gale and Church (1993) align sentences by
 that rule. In a corpus that is sorted by length, a line is as long as its neighbours. So its mark
-counts too: a question is translated by a question.
+counts too, because a question is translated by a question.
 """
 
 import re
@@ -26,7 +26,7 @@ __all__ = [
     "unrelated",
 ]
 
-#: The faults that make a training vain, by their codes in the doctor's report.
+#: The faults that make a training useless, by their codes in the doctor's report.
 RUINOUS = {
     "same-text": "most pairs have the same text on both sides: is one file given twice, or a side"
     " not translated?",
@@ -116,10 +116,10 @@ def shifts(source: Features, target: Features) -> list[Shift]:
 
 
 def unrelated(source: Features, target: Features) -> str | None:
-    """The code of a fault if the features of the sides, equally many, are unrelated; None without.
+    """The code of the fault of unrelated sides, with equally many lines; None for related ones.
 
-    In a list of words the lengths tell nothing: there must be sentences. If they are few among
-    words, as in a dictionary, they tell little.
+    The lengths of words tell nothing, so the sides must hold sentences. Few sentences among many
+    words, as in a dictionary, give a milder code.
 
     >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
@@ -138,12 +138,12 @@ def unrelated(source: Features, target: Features) -> str | None:
 
 
 def many_equal(pairs: int) -> float:
-    """The number of pairs with one text on both sides from which the sides are one text."""
+    """The number of pairs with equal sides from which both files count as one text."""
     return max(_LEAST_EQUAL, _MOSTLY_EQUAL * pairs)
 
 
 def ruinous(pairs: Sequence[Pair]) -> str | None:
-    """The fault that makes a training on these pairs vain, in the doctor's words; None without one.
+    """The fault that makes a training on these pairs useless, as the doctor says it; or None.
 
     >>> ruinous([Pair("A dog.", "A dog.")] * 20)[:43]
     'most pairs have the same text on both sides'
@@ -156,7 +156,7 @@ def ruinous(pairs: Sequence[Pair]) -> str | None:
 
 
 class _Products:
-    """Sums of products of the sides' standard features, over some lines and at each offset."""
+    """Sums of products of the sides' standardised features, over some lines, at each offset."""
 
     def __init__(self, source: Features, target: Features) -> None:
         beyond = max(0, len(source) - len(target))
@@ -184,7 +184,7 @@ class _Products:
         return source, self._target[start : start + len(source) + 2 * _FARTHEST]
 
     def change(self, at: int, *, block: int, path: list[int]) -> int:
-        """The line from which the offset of block ``at`` fits better than that before it."""
+        """The line from which the offset of block ``at`` fits better than the one before."""
         start = (at - 1) * block
         source, target = self._lines(start, start + 2 * block)
         gains = np.zeros(len(source))
@@ -197,9 +197,9 @@ class _Products:
 
 
 def _standard(lines: Features) -> list[NDArray[np.float32]]:
-    """For each value of the features: its standard log length, and the standard of each mark.
+    """For each value of the features: its standardised log length and marks, a table each.
 
-    None is beyond 3. A table of zeros: nearly all lines are alike in this feature.
+    All numbers are from -3 to 3. A table is zero if nearly all lines are alike in its feature.
     """
     values = np.arange(1 << 16)
     counts = np.bincount(lines, minlength=1 << 16)
@@ -242,5 +242,5 @@ def slip(longer: Features, shorter: Features) -> int:
     straight = np.abs(large[: len(shorter)] - small)
     moved = np.abs(large[extra:] - small)
     gain = np.concatenate([[0.0], np.cumsum(straight - moved, dtype=float)])
-    # Among equals the last, so that lines without evidence count as paired.
+    # Of equal sums the last, so that lines without evidence count as paired.
     return len(gain) - int(np.argmin(gain[::-1]))

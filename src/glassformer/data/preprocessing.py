@@ -80,8 +80,8 @@ class SourceLengths:
 
 
 SINGLE_SENTENCES = SourceLengths(median=100, longest=400, several=0.0)
-"""Of a model of others, whose training text is not at hand: single sentences; the two percentiles
-are a guess, which no translation depends on."""
+"""For an imported model, whose training text is not at hand: single sentences. The percentiles are
+a guess, on which no translation depends."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Segment:
 
     @property
     def span(self) -> Span:
-        """Its characters in the text as typed."""
+        """The characters of the segment in the text as typed."""
         return self.places[0], self.places[-1]
 
 
@@ -127,7 +127,7 @@ class Preprocessing:
     ) -> list[list[Segment]]:
         """The segments of each text, with at most ``limit`` subwords.
 
-        A line without letters has none, unless the model has learnt from such lines. Without
+        A line without letters has no segment, unless the model has learnt from such lines. Without
         ``split``, a sentence end separates segments only in a line of more subwords.
         """
         units = [list(self._units(text, split)) for text in texts]
@@ -175,7 +175,7 @@ class Preprocessing:
     def _mark(self, line: str) -> int:
         """The length of the marks at the beginning of a line, such as "> " and "1. ".
 
-        Where "4." may mean fourth, a number is a mark of whole sentences only: "4. März" is none.
+        If "4." may mean fourth, a number is a mark before a whole sentence only, not in "4. März".
         """
         end = 0
         while mark := _MARK.match(line, end):
@@ -188,7 +188,7 @@ class Preprocessing:
     def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
         """The spans of a part of a line that are translated together: sentences, or all that fit.
 
-        Together they have at most the 99th percentile of the training's characters.
+        Sentences together have at most the 99th percentile of the training's characters.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         first = last = start
@@ -210,7 +210,7 @@ def _unit(line: Normalised, start: int, end: int, *, capitals: bool) -> Iterator
         return
     start += part.index(text)
     places = line.places[start : start + len(text) + 1]
-    if capitals and text.isupper() and len(_WORD.findall(text)) > 1:  # several, all in capitals
+    if capitals and text.isupper() and len(_WORD.findall(text)) > 1:  # several words
         lowered = text[0] + text[1:].lower()
         if len(lowered) == len(text):
             yield Segment(lowered, places, [], capitals=True)
@@ -234,10 +234,10 @@ def _within(unit: Segment, ids: list[int], tokenizer: Tokenizer, limit: int) -> 
 def joined(
     text: str, segments: Sequence[Segment], translations: Iterable[str], *, language: str | None
 ) -> tuple[str, list[Span]]:
-    """The translation of ``text`` from those of its segments, and the span of each in it.
+    """The translation of ``text`` from its segments' translations, and the span of each.
 
     The white space of the text, and its bullets, stand around and between them. Between two
-    sentences, a language with spaces has one; a ``language`` without spaces has none.
+    sentences stands a space, unless ``language`` has none.
 
     >>> segments = [Segment("Ja.", range(1, 5), []), Segment("Nein.", range(5, 11), [])]
     >>> joined(" Ja. Nein.\\n", segments, ["Yes.", "No."], language="en")

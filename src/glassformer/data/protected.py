@@ -21,7 +21,7 @@ _PICTURE = (
 )
 _MINUS = "-−–"
 _NUMBER = r"\d{1,12}(?:[.,]\d{1,9}){0,4}"
-_OPENS = r"\s(\[{\"'„“«"  # stands, as the start of a text does, before a sign of the word after it
+_OPENS = r"\s(\[{\"'„“«"  # these, or the start of a text, stand before a sign of a word
 # The first kind that matches at a place wins. Each pattern has a bound: the search is linear.
 _KINDS = {
     "url": r"(?<![A-Za-z\d])(?:(?:https?|ftps?|file|ssh)://|mailto:|www\.)"
@@ -119,8 +119,8 @@ def lost_spans(source: str, target: str) -> list[str]:
 def measures(measure: str, text: str) -> int:
     """How often ``text`` holds the number of ``measure`` with its sign and unit.
 
-    Separators of digits may differ, the sign for minus, and the word between the ends of a range.
-    The unit begins with the same character or a letter beyond ASCII.
+    Digit separators, minus signs and the word between the ends of a range may differ. The unit
+    begins with the measure's first letter, or with a letter beyond ASCII.
 
     >>> measures("3.5 GHz", "3,5 GHz"), measures("5 km", "5 Kilometer, 5 км"), measures("5 km", "5")
     (1, 2, 0)

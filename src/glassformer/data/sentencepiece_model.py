@@ -4,7 +4,7 @@ A ``.model`` file is one message of protobuf; the sentencepiece package brings i
 place in the list of pieces, and no segmentation depends on it. So a model whose pieces stand in
 another order segments as before, with other ids.
 
-To encode and decode, :mod:`glassformer.data.tokenizer` needs none of this.
+:mod:`glassformer.data.tokenizer` encodes and decodes without this module.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class SentencePieceModel:
-    """The pieces of a model; ``rest`` is its message without them, ``name`` is for errors.
+    """The pieces of a model; ``rest`` is the message without pieces, ``name`` is for errors.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> from glassformer.data.tokenizer import Tokenizer
@@ -66,7 +66,7 @@ class SentencePieceModel:
 
     @classmethod
     def parse(cls, serialized: bytes, *, name: str = "tokenizer model") -> "SentencePieceModel":
-        """The model of these bytes; InputError, which calls it ``name``, for other bytes."""
+        """The model in these bytes; InputError for other bytes, which it calls ``name``."""
         kind = _message_class()
         from google.protobuf.message import DecodeError
 
@@ -79,7 +79,7 @@ class SentencePieceModel:
                 f"{name}: not a SentencePiece model, or cut short: copy the file anew"
             ) from error
         pieces = tuple(Piece(p.piece, p.score, PieceType(p.type)) for p in message.pieces)
-        # Its self-test stays behind: other pieces would fail it.
+        # The self-test is left out: other pieces would fail it.
         specifications = ("trainer_spec", "normalizer_spec", "denormalizer_spec")
         rest = kind(**{each: getattr(message, each) for each in specifications})
         return cls(pieces, rest, name)
@@ -88,7 +88,7 @@ class SentencePieceModel:
     def of(
         cls, pieces: Sequence[Piece], *, kind: str, table: bytes, name: str
     ) -> "SentencePieceModel":
-        """A model of these pieces; ``table``: characters and those that they become."""
+        """A model of these pieces; ``table`` maps characters to their replacements."""
         rest = _message_class()()
         rest.trainer_spec.model_type = next(n for n, name in _KINDS.items() if name == kind)
         rest.normalizer_spec.precompiled_charsmap = table
@@ -97,7 +97,7 @@ class SentencePieceModel:
     def with_pieces(
         self, pieces: Sequence[Piece], symbols: Mapping[str, str]
     ) -> "SentencePieceModel":
-        """The model with other pieces; ``symbols`` names those of unk, bos, eos and pad."""
+        """The model with other pieces; ``symbols`` names the pieces of unk, bos, eos and pad."""
         rest = _copy(self.rest)
         for symbol, text in symbols.items():
             setattr(rest.trainer_spec, f"{symbol}_piece", text)
@@ -105,7 +105,7 @@ class SentencePieceModel:
 
     @property
     def kind(self) -> str:
-        """How it cuts a text: unigram, bpe, word or char."""
+        """The rule by which the model cuts a text: unigram, bpe, word or char."""
         return _KINDS[self.rest.trainer_spec.model_type]
 
     def serialized(self) -> bytes:

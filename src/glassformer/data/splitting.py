@@ -54,13 +54,13 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
 
 
 def has_ordinals(language: str | None) -> bool:
-    """Whether "4." may mean fourth in a language; an unknown one may have it."""
+    """Whether "4." may mean fourth in a language; True for an unknown one."""
     return not language or language_of(language) in _ORDINALS
 
 
 def _goes_on(part: str, following: str, language: str) -> bool:
     """Whether the sentence goes on after a part that sentencex cuts off."""
-    end = part[-12:]  # the longest of these is shorter
+    end = part[-12:]  # each pattern is shorter
     return bool(
         _SHORT.search(end)
         or (language != "en" and _INITIAL.search(end))

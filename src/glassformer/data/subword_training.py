@@ -37,10 +37,10 @@ def train_tokenizer(
 ) -> Tokenizer:
     """Learn the subwords of ``lines``; the same lines and options give the same bytes.
 
-    ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or "nfkc" (Unicode's).
-    ``lines`` is read once; of more than two million lines, ``seed`` draws two million. If the
-    corpus is too small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If its
-    characters do not fit, the rarest become bytes, as with ``character_coverage`` below 1.
+    ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or "nfkc" (Unicode's). ``lines``
+    is read once; of more than two million lines, ``seed`` draws two million. If the corpus is too
+    small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If the characters do not
+    fit, the rarest become bytes, as with ``character_coverage`` below 1.
     """
     _check_options(vocab_size, kind, character_coverage, normalization)
     sample = _sample(lines, seed)

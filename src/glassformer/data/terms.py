@@ -1,7 +1,7 @@
 """Terms: words of the source, and the forms that their translation may have.
 
 A term is used in a text if its words stand there. An inflected language needs several forms of a
-target term: any one of them will do.
+target term, of which a translation holds any.
 """
 
 import re
@@ -59,19 +59,19 @@ class Terms:
         return cls(tuple(entries))
 
     def __or__(self, other: "Terms") -> "Terms":
-        """Both; a term of ``other`` takes the place of the same term here."""
+        """The terms of both; if both have a term, that of ``other`` counts."""
         return Terms(tuple((dict(self.entries) | dict(other.entries)).items()))
 
     def forms_in(self, text: str) -> dict[str, tuple[str, ...]]:
         """The forms of each term that stands in ``text``, in the order of the text.
 
-        A term stands there as whole words. At the start of a sentence its first letter may be a
-        capital; there its forms may have a capital too. Where terms overlap, the longest counts.
+        A term counts as whole words. At the start of a sentence its first letter may be a capital;
+        its forms may have a capital too. Of overlapping terms, the longest counts.
         """
-        found: dict[str, tuple[str, ...]] = {}
+        by_term: dict[str, tuple[str, ...]] = {}
         for _, term, forms in self.places_in(text):
-            found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms)))
-        return found
+            by_term[term] = tuple(dict.fromkeys((*by_term.get(term, ()), *forms)))
+        return by_term
 
     def missing(self, text: str, translation: str) -> list[str]:
         """The terms of ``text`` of which ``translation`` holds no form.
@@ -79,24 +79,24 @@ class Terms:
         >>> Terms.of({"dog": ["Hund", "Hunde"], "cat": "Katze"}).missing("a dog, a cat", "Hunde")
         ['cat']
         """
-        found = self.forms_in(text).items()
-        return [term for term, forms in found if not any(form_place(translation, f) for f in forms)]
+        terms = self.forms_in(text).items()
+        return [term for term, forms in terms if not any(form_place(translation, f) for f in forms)]
 
     def places_in(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
-        """The characters of each term in ``text``, the term, and its forms there."""
+        """The span of each term in ``text``, the term, and its possible forms."""
         pieces = [piece for piece, _ in _pieces(text)]
         spans = [span for _, span in _pieces(text)]
-        found = []
+        matches = []
         for start, begins in enumerate(_begins_sentence(pieces)):
             for first, rest, entry in self._by_first_word.get(pieces[start].lower(), ()):
                 exact = pieces[start] == first
                 capital = begins and pieces[start] == _capitalised(first)
                 end = start + 1 + len(rest)
                 if (exact or capital) and pieces[start + 1 : end] == rest:
-                    found.append((start - end, not exact, start, entry, begins))
+                    matches.append((start - end, not exact, start, entry, begins))
         taken: set[int] = set()
         kept = []
-        for negative_length, _, start, entry, begins in sorted(found):
+        for negative_length, _, start, entry, begins in sorted(matches):
             places = range(start, start - negative_length)
             if taken.isdisjoint(places):
                 taken.update(places)
@@ -149,7 +149,7 @@ def read_terms(path: Path) -> Terms:
 
 
 def _pieces(text: str) -> list[tuple[str, Span]]:
-    """The words of ``text`` with their places; an apostrophe is one: "l'eau" holds "eau"."""
+    """The words of ``text`` with their places; an apostrophe is a word: "l'eau" holds "eau"."""
     return [
         (unicodedata.normalize("NFC", part[0]), (start + part.start(), start + part.end()))
         for start, end in words(text)

@@ -37,9 +37,10 @@ _SIDES, _PARTS = ("source", "target"), ("ids", "offsets")
 class PackedMeta:
     """The contents of ``meta.json``.
 
-    ``dropped_empty`` and ``dropped_long`` count the pairs left out because a side was blank, or
-    had more than ``max_tokens`` subwords. ``symbols`` holds the ids that a batch adds: ``source``
-    and ``target`` each with ``pad``, ``bos``, ``eos``. ``tokenizers`` holds their fingerprints.
+    ``dropped_empty`` and ``dropped_long`` count the pairs left out because a side was blank, or had
+    more than ``max_tokens`` subwords. ``symbols`` holds the ids that a batch adds: ``source`` and
+    ``target`` each with ``pad``, ``bos``, ``eos``. ``tokenizers`` holds the fingerprint of each
+    side's tokenizer.
     """
 
     format_version: Literal[1]
@@ -76,7 +77,7 @@ class Sentences:
         """The ids of these sentences one after the other, and the sentences' lengths."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
-        # Where each sentence begins in the result, subtracted, makes one arange serve all.
+        # One arange serves all sentences: each begins at its own place in the result.
         begins = np.cumsum(lengths) - lengths
         places = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
         return self.ids[places], lengths
@@ -123,7 +124,7 @@ class Packed:
         return self.meta.pairs
 
     def verify(self) -> None:
-        """Read everything and compare it with the hash; :class:`InputError` where it differs."""
+        """Compare the content of all files with its hash; :class:`InputError` if they differ."""
         if _content_hash(self.directory) != self.meta.content_hash:
             raise InputError(
                 f"{self.directory}: the packed data differ from their content hash: changed or "
@@ -139,7 +140,7 @@ def pack(
     *,
     max_tokens: int,
 ) -> Packed:
-    """Encode ``pairs``, a chunk at a time, into ``directory``, and replace what it held.
+    """Encode ``pairs``, a chunk at a time, into ``directory``, and replace the old files.
 
     Pairs with a blank side or with more than ``max_tokens`` subwords on a side are dropped;
     ``Packed.meta`` counts them. A kill on the way leaves ``directory`` as it was, or missing.
@@ -179,7 +180,7 @@ def _encoded_chunks(
         )
         rows = list(zip(source, target, strict=True))
         short = [row for row in rows if max(map(len, row)) <= max_tokens]
-        # A brought tokenizer may see nothing in text that is not blank, such as a lone U+200B.
+        # A foreign tokenizer may give no subwords for text, such as a lone U+200B.
         kept = [row for row in short if min(map(len, row)) > 0]
         long = len(rows) - len(short)
         dropped.update({"long": long, "empty": len(chunk) - len(kept) - long})
@@ -238,6 +239,6 @@ def _meta(
 
 
 def _content_hash(directory: Path) -> str:
-    """SHA-256 over all ids and offsets: the same data have the same hash, wherever packed."""
+    """SHA-256 over all ids and offsets; equal data have one hash on every machine."""
     files = [directory / f"{side}.{part}" for side in _SIDES for part in _PARTS]
     return sha256("\n".join(map(sha256, files)).encode())

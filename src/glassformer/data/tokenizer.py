@@ -6,10 +6,10 @@ normalisation, so ``decode(encode(text)) == text`` for any text. SentencePiece a
 promise for one character: it writes a space as U+2581 (``▁``). This file escapes that character,
 reversibly.
 
-A person may bring another SentencePiece model. Without byte fallback, an unknown character
-becomes the unknown symbol; changes of the model's own normalisation stay.
+A person may bring another SentencePiece model. Without byte fallback, an unknown character becomes
+the unknown symbol, and the model's own normalisation is not undone.
 
-A multilingual model reads its language as the first subwords: a tokenizer has them as its prefix.
+A multilingual model reads the language as the first subwords, the prefix of the tokenizer.
 """
 
 import os
@@ -41,7 +41,7 @@ __all__ = [
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
 MOST_BYTES = 256 << 20
-"""Of a model's file; those of a million subwords have a tenth."""
+"""The most bytes of a model's file; a million subwords take a tenth."""
 SPACE = "\u2581"  # SentencePiece writes it for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
@@ -58,9 +58,9 @@ class Tokenizer:
     models), it gets an id after the last subword. Errors call the model ``name``.
 
     ``prefix``: subwords that stand before every text, such as the language ``deu_Latn``. ``decode``
-    leaves control symbols out. ``known``: the size of a vocabulary that is a list of its own, as
-    Marian's is: the first subwords of the model. Each subword of a text is looked up there. None:
-    the vocabulary is the model's.
+    leaves control symbols out. ``known``: the size of a vocabulary of the model's first subwords
+    alone, as Marian has. Each subword of a text is looked up in this list. None: all subwords of
+    the model.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
@@ -103,7 +103,7 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Read a SentencePiece model of at most 256 MiB.
 
-        :class:`InputError` if it is none, no regular file, or lacks a symbol.
+        :class:`InputError` for any other file, and for a model that lacks a symbol.
         """
         serialized = read_bytes(Path(path), most_bytes=MOST_BYTES)
         return cls(serialized, name=str(path), prefix=prefix, known=known)
@@ -119,7 +119,7 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str], *, prefixed: bool = True) -> list[list[int]]:
         """The ids of many texts at once, on several threads.
 
-        Without ``prefixed``, the prefix is left out. A text without subwords has none either.
+        Without ``prefixed``, the prefix is left out. A text without subwords has no prefix either.
         """
         escaped = self._escaped(texts)
         if len(escaped) == 1:  # a thread takes longer to begin than one text does
@@ -133,13 +133,13 @@ class Tokenizer:
         return encoded
 
     def _looked_up(self, text: str, ids: list[int]) -> list[int]:
-        """The ids of a text's subwords in the list; unknown characters side by side are one."""
+        """The ids of a text's subwords in the list; unknown characters side by side give one id."""
         odd = {self.unk_id, self.pad_id}.intersection(ids)
         if not odd and max(ids, default=0) < self.vocab_size:
             return ids
-        found = map(self._model.piece_to_id, self._model.encode(text, out_type=str))
+        listed = map(self._model.piece_to_id, self._model.encode(text, out_type=str))
         unknown = {self.pad_id, self.bos_id, self.eos_id}  # no text holds them
-        return [self.unk_id if i in unknown or i >= self.vocab_size else i for i in found]
+        return [self.unk_id if i in unknown or i >= self.vocab_size else i for i in listed]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """The text of ``ids``; control symbols are left out, unknown shows as ``⁇``."""

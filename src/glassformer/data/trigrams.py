@@ -41,10 +41,10 @@ def profile_of(texts: Iterable[str]) -> str:
 
 
 def language_shares(text: str, profiles: Mapping[str, str]) -> dict[str, float]:
-    """For each language, by its profile, how much of the text is in it, from 0 to less than 1.
+    """For each language, by its profile, the share of the text in it, from 0 to less than 1.
 
-    It is the share of the text's trigrams that its profile holds, times the probability of the
-    language among all of them.
+    A share is that of the text's trigrams in the language's profile, times the probability of the
+    language among all.
 
     >>> shares = language_shares("oh", {"a": profile_of(["ah"]), "o": profile_of(["oh"])})
     >>> {language: round(share, 2) for language, share in shares.items()}

@@ -1,4 +1,4 @@
-"""A tokenizer with fewer subwords: those that a corpus needs.
+"""Takes out of a tokenizer the subwords that a corpus does not need.
 
 A pretrained model of 200 languages has 256,000 subwords, and a corpus of one language pair needs a
 tenth of them. The others only cost memory and time: a row of the embeddings, and a logit, each.
@@ -20,8 +20,8 @@ def trim_tokenizer(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Tokenize
     """The tokenizer with the subwords of ``texts``, and the old id of each new one.
 
     The letters of the texts' scripts stay, and so do digits, bytes and special symbols. The texts
-    have the same subwords as before. A subword of other texts that is left out is cut into smaller
-    ones.
+    have the same subwords as before. In other texts, a subword that is left out becomes several
+    smaller ones.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["a cat sat", "ein Hund", "ein Hut"] * 9, vocab_size=320)
@@ -64,11 +64,11 @@ def _needed(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[set[int], set[s
     while window := list(islice(remaining, _AT_ONCE)):
         needed.update(*tokenizer.encode_batch(window))
         letters.update(*window)
-    return needed, {None, *map(script, letters)}  # None: of digits and signs
+    return needed, {None, *map(script, letters)}  # None: the script of digits and signs
 
 
 def _stays(piece: Piece, scripts: set[str | None]) -> bool:
-    """Whether it is no subword of letters, or one letter of these scripts."""
+    """Whether a piece stays: a symbol or a byte, or one character of these scripts."""
     text = piece.text.replace(SPACE, "")
     if piece.type is not PieceType.NORMAL:
         return piece.type is not PieceType.UNUSED

@@ -43,7 +43,7 @@ _UNSPACED = (
 class Link:
     """A word of the source and one of the target that belong together, and how surely (0 to 1).
 
-    Each is a span of characters: ``text[slice(*link.source)]`` is the word.
+    Each word is a span of characters: ``text[slice(*link.source)]``.
     """
 
     source: Span
@@ -61,7 +61,7 @@ def is_unspaced(language: str | None) -> bool:
 
 
 def has_letters(text: str) -> bool:
-    """Whether a text has words to be translated: numbers, signs and emoji alone are none.
+    """Whether a text has words to be translated: numbers, signs and emoji are no words.
 
     >>> has_letters("4 März"), has_letters("12.50 €"), has_letters("日本")
     (True, False, True)
@@ -70,7 +70,7 @@ def has_letters(text: str) -> bool:
 
 
 def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The letters of ``text`` without a subword of their own: the training had too few of them.
+    """The letters of ``text`` without a subword of their own, as the training had too few.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> unknown_letters(train_tokenizer(["the cat sat"] * 3, vocab_size=300), "thé cat 😀")
@@ -164,7 +164,7 @@ def _kind(character: str) -> str:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether an apostrophe stands there, after a letter."""
+    """Whether an apostrophe stands at ``place``, after a letter."""
     return (
         place > 0
         and text[place] in _APOSTROPHES
@@ -191,7 +191,7 @@ def _decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]
         if character := ESCAPES.get(text[max(0, start - 1) : start + 1]):
             text, start = text[: start - 1] + character + text[start + 1 :], start - 1
         spans.append((start, start + 1 if byte else len(text)))
-    # Bytes may end before their character does: then they cover nothing.
+    # Bytes of an incomplete character cover nothing.
     spans = [(min(start, len(text)), min(end, len(text))) for start, end in spans]
     if text[:1] != " ":
         return text, spans

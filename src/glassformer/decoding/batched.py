@@ -55,12 +55,12 @@ class DecodingSettings:
     """The greatest lengths of targets, and how sources become batches.
 
     - `extra_length`: the tokens that a target may have more than its source (section 6.1).
-    - `max_length_ratio`: the most tokens of a target for each of its source, and 10 more in all.
+    - `max_length_ratio`: the most target tokens for each source token; 10 more are free.
     - `min_length`: a target may be as long as this, however short its source is.
-    - `max_tokens`: the size of a batch in tokens: its number of sentences, times the sum of its
+    - `max_tokens`: the size of a batch in tokens, its number of sentences times the sum of its
       longest source and its longest target. A longer sentence gets a batch of its own.
-    - `cores`: the number of batches that a CPU decodes at once, one core each: the products of one
-      step are too small to share. Sampling, and a model with hooks, need 1.
+    - `cores`: the number of batches that a CPU decodes at once, one core each, as the products of
+      one step are too small to share. Sampling, and a model with hooks, need 1.
     - `device`: the device of the model.
     - `vocabulary`: the special ids of the source side; the search has those of the target side.
     """
@@ -99,7 +99,7 @@ def decode_sentences(
     `functools.partial(OutputRules, vocabulary=ids)`; each batch adds its maximum lengths, and its
     part of the `constraints` of all the sources.
 
-    Raises `ValueError` for a module in training mode: dropout would change its translations.
+    Raises `ValueError` for a module in training mode, whose dropout would change translations.
     """
     if isinstance(model, nn.Module) and model.training:
         raise ValueError("the model is in training mode: call model.eval() before decoding")
@@ -116,7 +116,7 @@ def decode_sentences(
     @torch.inference_mode()
     def decoded(batch: list[int]) -> list[list[Hypothesis]]:
         source = _padded([sources[i] for i in batch], settings.vocabulary).to(settings.device)
-        found = search(
+        targets = search(
             _stoppable(model.step, stop),
             model.start(model.encode(source)),
             rules(
@@ -125,7 +125,7 @@ def decode_sentences(
             ),
         )
         advance(len(batch))
-        return found
+        return targets
 
     cores = settings.cores if settings.device.type == "cpu" else 1
     share = max(_MIN_SHARE, -(-len(sources) // cores)) if cores > 1 else len(sources)
@@ -139,7 +139,7 @@ def decode_sentences(
 
 
 def _stoppable(step: StepFunction[S], stop: Event) -> StepFunction[S]:
-    """`step`, which ends its batch after `stop`: another batch failed, or Ctrl+C."""
+    """`step`, which raises InterruptedError once `stop` is set (Ctrl+C, or a failed batch)."""
 
     def checked(tokens: Tensor, state: S) -> tuple[Tensor, S]:
         if stop.is_set():
@@ -150,7 +150,7 @@ def _stoppable(step: StepFunction[S], stop: Event) -> StepFunction[S]:
 
 
 def _in_parallel(work: Callable[[B], A], batches: Sequence[B], cores: int, stop: Event) -> list[A]:
-    """`work` of each batch, on `cores` threads; sets `stop` at the end, or if a batch fails."""
+    """The results of `work`, on `cores` threads; sets `stop` at the end, or if a batch fails."""
     if cores == 1 or len(batches) < 2:
         return list(map(work, batches))
     pool = pool_of_single_threads(min(cores, len(batches)))

@@ -67,16 +67,16 @@ def beam_search(
     [(4,), (5,)]
     """
     check_search(beam, n_best, length_penalty)
-    eos, alpha, found = rules.vocabulary.eos_id, length_penalty, []
+    eos, alpha, results = rules.vocabulary.eos_id, length_penalty, []
     for sentence, longest in enumerate(rules.max_lengths.tolist()):
-        live, own = [Candidate((), 0.0, row=sentence)], state
+        live, cache = [Candidate((), 0.0, row=sentence)], state
         finished, led = list[Hypothesis](), False
         for length in range(1, longest + 1):
-            own = own.select(rules.ids([target.row for target in live]))
+            cache = cache.select(rules.ids([target.row for target in live]))
             tokens = rules.ids([target.tokens for target in live])  # (live, length - 1)
             last = tokens[:, -1] if length > 1 else rules.start(1)
             owners = torch.full_like(last, sentence)
-            logits, own = step(last, own)
+            logits, cache = step(last, cache)
             likely = rules.best(logits, tokens, owners, count=2 * beam)
             best = best_continuations(live, *likely, count=2 * beam)
             if observe is not None:
@@ -98,8 +98,8 @@ def beam_search(
                 break
         divisor = penalty(length, alpha)
         cut = [Hypothesis(target, total / divisor, total, False) for target, total, _ in live]
-        found.append([*finished, *cut][:n_best] or [IMPOSSIBLE])
-    return found
+        results.append([*finished, *cut][:n_best] or [IMPOSSIBLE])
+    return results
 
 
 def best_continuations(

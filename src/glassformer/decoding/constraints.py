@@ -43,7 +43,7 @@ class Constraint(Protocol):
         ...
 
     def select(self, sentences: Sequence[int], /) -> Constraint:
-        """The same constraint for these sentences only, in this order."""
+        """The constraint for a batch of these sentences, in this order."""
         ...
 
     def needed(self, sentence: int, /) -> int:
@@ -72,7 +72,7 @@ class ForcedPrefix:
     """The first tokens of each sentence's target; an empty prefix leaves the target free.
 
     The hypothesis holds the prefix, and its log-probability includes the prefix's. An end symbol at
-    the end of a prefix ends the target. Raises `ValueError` for another special id.
+    the end of a prefix ends the target. Raises `ValueError` for any other special id.
 
     >>> forced = ForcedPrefix([[5, 4], []])
     >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
@@ -126,9 +126,10 @@ class OutputRules:
 
     No target reads as empty. Its first token is not the end symbol; after a first token of white
     space, the second is neither white space nor the end. A target begins with the vocabulary's
-    prefix, for certain: its log-probability is 0. `max_lengths` (batch,) counts the steps of each
-    sentence, the end symbol too; all tensors of a search are on its device. `best_tokens` chooses
-    tokens where no rule but the special ids acts. Raises `ValueError` if a length is below 1.
+    prefix, which has log-probability 0. `max_lengths` (batch,) counts the steps of each sentence,
+    the end symbol too; all tensors of a search are on the device of `max_lengths`. `best_tokens`
+    chooses tokens where no rule but the special ids acts. Raises `ValueError` if a length is below
+    1.
     """
 
     max_lengths: Tensor
@@ -185,7 +186,7 @@ class OutputRules:
     ) -> Float[Tensor, "rows vocab"]:
         """The log-probabilities of the next token, -inf if it may not follow.
 
-        They are the model's, as the processors change them.
+        The processors change the logits of the model first.
         """
         self.check_logits(logits, len(tokens))
         for processor in self.processors:
@@ -214,7 +215,7 @@ class OutputRules:
     def _blank_rows(self, tokens: Int64[Tensor, "rows length"]) -> Bool[Tensor, " rows"] | None:
         """True for each row that holds one token of white space alone; None if no row does.
 
-        A second one never follows, so that later steps have nothing to look for.
+        A second token of white space never follows, so later steps need not look.
         """
         if tokens.shape[1] != len(self.vocabulary.prefix_ids) + 1:
             return None
@@ -222,7 +223,7 @@ class OutputRules:
         return torch.tensor(blank, device=tokens.device) if any(blank) else None
 
     def check_logits(self, logits: Tensor, rows: int) -> None:
-        """Raise `ValueError` unless there is a row for each row of the search."""
+        """Raise `ValueError` unless the logits have a row for each row of the search."""
         if logits.dim() != 2 or len(logits) != rows:
             raise ValueError(
                 f"the step function must give logits of shape (rows, vocab) with {rows} "

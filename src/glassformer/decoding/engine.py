@@ -55,8 +55,8 @@ class SearchOptions:
 
     `beam` 1 is greedy search. `n_best` - 1 is the greatest number of alternatives. `sampling` draws
     instead of searching. `repetition_penalty` above 1 makes the tokens that the target holds
-    already less probable. `no_repeat_ngram` is the number of tokens that never stand there twice in
-    the same order. `min_length` is the least number of tokens.
+    already less probable. No run of `no_repeat_ngram` tokens occurs twice in a target. `min_length`
+    is the least number of tokens.
 
     `repetition_penalty` 1, `no_repeat_ngram` 0 and `min_length` 0 change nothing.
 
@@ -121,7 +121,7 @@ class Engine(Protocol):
 
     @property
     def threads(self) -> int:
-        """The number of threads that suit it best, each with a job of its own."""
+        """The number of threads that suits the engine best, each with a job of its own."""
         ...
 
     def decode(self, job: Job, options: SearchOptions, /) -> list[list[Hypothesis]]:
@@ -144,18 +144,18 @@ class SearchParts:
 
 @dataclass(frozen=True)
 class TorchEngine:
-    """The searches of this package on a model of this program; a job sets the other settings."""
+    """The searches of this package on a model; each `decode` completes the `settings`."""
 
     model: SequenceModel
     parts: SearchParts
     target: Vocabulary
     settings: DecodingSettings
-    at_once: int = sys.maxsize  # the more it knows, the better it can sort
+    at_once: int = sys.maxsize  # the more sources, the better they are sorted
     threads: int = 1  # it has threads of its own
 
     def decode(self, job: Job, options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source."""
-        shared = self.parts.parallel and options.sampling is None  # draws have their order
+        shared = self.parts.parallel and options.sampling is None  # draws keep their order
         return decode_sentences(
             self.model,
             job.sources,
@@ -178,7 +178,7 @@ class TorchEngine:
     def _search(self, options: SearchOptions) -> Search:
         alpha, n_best = options.length_penalty, options.n_best
         if options.sampling is not None:
-            # One generator for all batches: each draws anew.
+            # One generator serves all batches, so that each batch draws other numbers.
             seeded = torch.Generator(self.settings.device).manual_seed(
                 options.sampling.seed % 2**64
             )

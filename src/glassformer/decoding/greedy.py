@@ -21,7 +21,7 @@ def greedy(step: StepFunction[S], state: S, rules: OutputRules) -> list[list[Hyp
     """For each sentence the target that takes the most probable token at every step.
 
     `state` has one row for each sentence. A row ends with the end symbol, or unfinished after its
-    maximum length. It then stays in the batch, and what it would write is not used. The score is
+    maximum length. It then stays in the batch, but its further tokens are not used. The score is
     the log-probability. Each sentence has a list of one hypothesis, as other searches find several.
 
     >>> class NoState:

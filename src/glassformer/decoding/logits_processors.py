@@ -5,7 +5,7 @@ A logits processor comes before the softmax, so that a hypothesis has the log-pr
 changed distribution. CTranslate2 does so in every search. Hugging Face does so in greedy search
 and sampling; its beam search processes log-probabilities instead of logits.
 
-All three count the tokens of the target, without the start and the end symbol.
+The three processors here count the tokens of the target, without start and end symbol.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ those of each row so far. The given tensors stay unchanged."""
 class RepetitionPenalty:
     """Makes each token of the target so far less probable (Keskar et al. 2019, section 4.1).
 
-    It divides a positive logit by the penalty, and multiplies a negative one; once, however often
-    the token stands there.
+    It divides a positive logit by the penalty, and multiplies a negative one by it. A token that
+    the target holds several times is penalised once.
 
     >>> tokens = torch.tensor([[0, 1, 0]])
     >>> RepetitionPenalty(2.0)(torch.tensor([[3.0, -1.0, 2.0]]), tokens).tolist()
@@ -54,7 +54,7 @@ class RepetitionPenalty:
 class NoRepeatNgram:
     """Forbids the token that would end an n-gram which the target holds already.
 
-    >>> tokens = torch.tensor([[0, 1, 2, 0]])  # 0 1 stands there
+    >>> tokens = torch.tensor([[0, 1, 2, 0]])  # the target holds 0 1
     >>> NoRepeatNgram(2)(torch.zeros(1, 4), tokens).tolist()
     [[0.0, -inf, 0.0, 0.0]]
     """
@@ -80,8 +80,8 @@ class NoRepeatNgram:
 class MinLength:
     """Lets no target end before it has `length` tokens.
 
-    No special id takes the end symbol's probability: as in CTranslate2, the softmax is over the
-    other tokens.
+    The softmax is then over the subwords alone, as in CTranslate2: no special id takes the end
+    symbol's probability.
 
     >>> MinLength(1)(torch.zeros(1, 5), torch.zeros(1, 0).long()).tolist()
     [[-inf, -inf, -inf, -inf, 0.0]]

@@ -49,7 +49,7 @@ S = TypeVar("S", bound=State)
 def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
     """These rows of any state; each line of `rows` has the unfinished targets of one sentence.
 
-    A state with a `select_beams` of its own gets them as lines: it is faster if it knows them.
+    A state with a `select_beams` of its own gets the lines, and may be faster with them.
     """
     select: Callable[[Tensor], S] | None = getattr(state, "select_beams", None)
     return state.select(rows.flatten()) if select is None else select(rows)
@@ -80,7 +80,7 @@ IMPOSSIBLE = Hypothesis((), -math.inf, -math.inf, finished=False)
 
 
 class Candidate(NamedTuple):
-    """A target that a step of beam search may continue: `row` is its row in the step's state."""
+    """A target that a step of beam search may continue, at `row` of the step's state."""
 
     tokens: tuple[int, ...]
     log_probability: float
@@ -116,7 +116,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, ids: SpecialIds) -> Vocabulary:
-        """The ids of a tokenizer or a config; a config has the special ones alone."""
+        """The ids of a tokenizer or a config; a config has special ids alone."""
         prefix, blank = getattr(ids, "prefix_ids", ()), getattr(ids, "blank_ids", ())
         special = ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id
         return cls(*special, prefix_ids=tuple(prefix), blank_ids=frozenset(blank))

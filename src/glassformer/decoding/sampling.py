@@ -29,7 +29,7 @@ _COLDEST = torch.finfo(torch.float32).tiny  # the lowest temperature that float3
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw; the seed makes it repeatable. `ValueError` for a number out of its range."""
+    """The settings of draws; a seed repeats them. `ValueError` for a number out of its range."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -63,7 +63,7 @@ def sample(
     `state` has one row for each sentence. Each token is drawn from `shape_distribution`; score and
     log-probability are the model's, before shaping. The same seed gives the same targets for the
     same batch; another device or another batch gives others. A `generator` continues its draws from
-    batch to batch; None: a new one with the seed of `sampling`.
+    batch to batch; None: a new generator with the seed of `sampling`.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -154,7 +154,7 @@ def shape_distribution(
     tensor([[1., 0., 0.]])
     """
     top_k, top_p = sampling.top_k, sampling.top_p
-    # Subtract the greatest: softmax ignores it, and no low temperature makes all of them -inf.
+    # Softmax ignores a difference; without this one, a low temperature makes all numbers -inf.
     distances = log_probabilities - log_probabilities.amax(dim=-1, keepdim=True)
     probabilities = (distances / max(sampling.temperature, _COLDEST)).softmax(dim=-1)
     if top_k == 0 and top_p == 1:

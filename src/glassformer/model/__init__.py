@@ -12,5 +12,5 @@ Read the files in this order; each cites its section and equation of the paper:
 8. :mod:`transformer`: the whole model (figure 1)
 9. :mod:`forms`: the parts that a model is built from, and how a configuration sets them
 
-:mod:`fast` holds quicker forms. A reader can skip it: ``--plain`` runs without it.
+:mod:`fast` holds quicker forms. A reader can skip it: ``parts=PLAIN`` runs without it.
 """

@@ -28,8 +28,8 @@ __all__ = [
 ]
 
 Attention: TypeAlias = Callable[..., tuple[Tensor, Tensor | None]]
-"""``(query, key, value, mask) -> (output, weights)``. A kernel has None for the weights. The option
-``dropout`` is given only if weights are dropped."""
+"""``(query, key, value, mask) -> (output, weights)``. A kernel returns None for the weights. The
+option ``dropout`` is passed only if weights are dropped."""
 
 
 def scaled_dot_product_attention(
@@ -103,16 +103,15 @@ def fused_attention(
 class MultiHeadAttention(nn.Module):
     r"""Section 3.2.2: several attentions side by side, each in its own subspace.
 
-    :math:`\mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_h)W^O`, with
-    :math:`\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. One matrix holds the
-    :math:`h` projections of the queries, one those of the keys, one those of the values: the sums
-    are the same.
+    :math:`\mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_h)W^O`, with :math:`\mathrm{head}_i =
+    \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. One matrix holds the :math:`h` projections of the
+    queries, a second those of the keys, a third those of the values.
 
     Departure from the paper: the projections have biases, because the authors' code has them.
 
     Without a key, ``forward`` is self-attention; without a value, the key is the value too.
-    ``attention`` computes equation 1 in each head. ``dropout`` applies to its weights while
-    training; the paper has none there.
+    ``attention`` computes equation 1 in each head. ``dropout`` applies to the attention weights
+    while training; the paper drops none.
 
     >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(3, 5, 8)
@@ -174,7 +173,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch heads k_len d_head"], Float[Tensor, "batch heads k_len d_head"]
     ]:
-        """Keys and values of each head: the decoder's cache keeps these."""
+        """Keys and values of each head, as the decoder's cache keeps them."""
         return self.split(self.key(key)), self.split(self.value(value))
 
     def with_weights(
@@ -186,7 +185,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch q_len d_model"], Float[Tensor, "batch heads q_len k_len"]]:
         """The output and the weights of each head, without dropout."""
         weights: list[Tensor] = []
-        observed = copy.copy(self)  # on the same projections
+        observed = copy.copy(self)  # it shares the projections
         observed.training = False
         observed.attention = observe(self.attention, lambda *run: weights.append(run[-1]))
         output = observed(query, key, value, mask)
@@ -209,13 +208,13 @@ class MultiHeadAttention(nn.Module):
 
 
 class NoWeightsError(ValueError):
-    """An attention that is observed returns None for its weights."""
+    """An observed attention returned None for its weights."""
 
 
 def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
     """The attention, which also gives ``keep`` its queries, keys, values, mask and weights.
 
-    The kernel keeps no weights: the plain form runs in its place. Another attention that keeps none
+    The kernel keeps no weights: the plain form runs in its place. Another attention without weights
     raises NoWeightsError.
     """
     explicit = scaled_dot_product_attention if attention is fused_attention else attention

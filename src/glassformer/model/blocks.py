@@ -60,7 +60,7 @@ class ResidualBlock(nn.Module, Generic[S]):
     ``norm="pre"``: :math:`x + \mathrm{Dropout}(f(\mathrm{LayerNorm}(x)))`. Departure from the
     paper: it trains deep models without warm-up (Xiong et al. 2020).
 
-    The sublayer gets the context and the options: a mask, and the memory in the decoder.
+    ``forward`` hands ``context`` and ``options`` to the sublayer, such as the memory and a mask.
 
     >>> import torch
     >>> block = ResidualBlock(FeedForward(8, 32), 8, dropout=0.1, norm="post")
@@ -93,12 +93,12 @@ class ResidualBlock(nn.Module, Generic[S]):
         return self.add(x, self.sublayer(self.before(x), *context, **options))
 
     def before(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
-        """The sublayer's input: the stream, after the LayerNorm if that is pre."""
+        """The sublayer's input: the stream, normalised first if ``norm`` is "pre"."""
         return self.norm(x) if self.norm_first else x
 
     def add(
         self, x: Float[Tensor, "batch len d_model"], output: Float[Tensor, "batch len d_model"]
     ) -> Float[Tensor, "batch len d_model"]:
-        """The stream plus the sublayer's output, before the LayerNorm if that is post."""
+        """The stream plus the sublayer's output, normalised last if ``norm`` is "post"."""
         x = x + self.dropout(output)
         return x if self.norm_first else self.norm(x)

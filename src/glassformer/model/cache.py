@@ -26,9 +26,9 @@ class Memory:
 class BlockState:
     """One decoder block's key-value cache: of the target so far, and of the memory.
 
-    The memory's are computed once a sentence; the target's grow by one position a step. A step
-    costs one row of the full pass and gives the same numbers: the causal mask hides later
-    positions from earlier ones anyway.
+    The memory's keys and values are computed once a sentence; the target's grow by one position a
+    step. A step costs one row of the full pass and gives the same numbers: the causal mask hides
+    later positions from earlier ones anyway.
     """
 
     self_keys: Float[Tensor, "rows heads tgt_len d_head"]
@@ -77,7 +77,7 @@ class DecoderState:
     def select(self, rows: Int[Tensor, " selected"]) -> "DecoderState":
         """The state of the given rows, in that order; a row may be named more than once.
 
-        A beam follows its surviving hypotheses so, and finished sentences leave the batch so.
+        So a beam follows its surviving hypotheses, and finished sentences leave the batch.
         """
         return DecoderState(
             tuple(block.select(rows) for block in self.blocks),
@@ -86,6 +86,6 @@ class DecoderState:
 
 
 def check_rows(tokens: int, rows: int) -> None:
-    """Refuse a step whose tokens are not one for each row of the state."""
+    """Refuse a step that does not read one token for each row of the state."""
     if tokens != rows:
         raise ValueError(f"a step reads {tokens} tokens, and the state has {rows} rows")

@@ -64,7 +64,7 @@ class DecoderBlock(nn.Module):
         state: BlockState,
         memory_mask: Tensor | None = None,
     ) -> tuple[Float[Tensor, "rows 1 d_model"], BlockState]:
-        """One position attends to every key in the cache and to its own."""
+        """One position attends to every key in the cache and to its own key."""
         attention, cross_attention = self.self_attention.sublayer, self.cross_attention.sublayer
         y = self.self_attention.before(x)
         state = state.grown(*attention.project_keys_and_values(y, y))
@@ -77,7 +77,7 @@ class DecoderBlock(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The stack: one block after another, and a last LayerNorm if they are pre-norm.
+    """The stack of blocks, with a last LayerNorm if the blocks are pre-norm.
 
     >>> import torch
     >>> x, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)

@@ -12,7 +12,7 @@ __all__ = ["Encoder", "EncoderBlock"]
 class EncoderBlock(nn.Module):
     """Self-attention, then the feed-forward network, each in its residual block.
 
-    ``dropout`` and ``norm`` are those of the residual blocks; ``parts`` make the layers.
+    ``dropout`` and ``norm`` go to the residual blocks; ``parts`` make the layers.
 
     >>> import torch
     >>> EncoderBlock(8, 2, 32)(torch.zeros(3, 5, 8)).shape
@@ -42,7 +42,7 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """The stack: one block after another. Pre-norm blocks need one more LayerNorm at the end.
+    """The stack of blocks. Pre-norm blocks need one more LayerNorm at the end.
 
     >>> import torch
     >>> Encoder([EncoderBlock(8, 2, 32) for _ in range(2)])(torch.zeros(3, 5, 8)).shape

@@ -1,6 +1,6 @@
 """The forms of a model's parts, and a configuration's settings bound to them.
 
-The paper's model needs no more than :data:`PAPER`. Each departure is from a later model: BART,
+The paper's model needs no more than :data:`PAPER`. Each departure comes from a later model: BART,
 Marian, M2M-100. The defaults of :class:`ModelConfig` are the paper's.
 """
 
@@ -70,7 +70,7 @@ class NormedPositions(nn.Module):
 
 
 def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
-    """The forms of a block, each with the forms inside it: a residual block has its norm."""
+    """The forms of a block, each bound to the forms inside it, as a residual block to its norm."""
     return replace(
         parts,
         self_attention=partial(parts.self_attention, attention=parts.attention),
@@ -87,7 +87,7 @@ def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
 
 
 def configured(parts: ModelParts, config: ModelConfig) -> ModelParts:
-    """The forms with the settings of a configuration."""
+    """The forms, each bound to its settings in ``config``."""
     norm = partial(parts.norm, eps=config.norm_epsilon)
     positions = partial(
         parts.positions,

@@ -55,7 +55,7 @@ def target_mask(
 
 
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
-    """Refuse a mask that is not boolean, or has neither two axes nor those of the scores.
+    """Refuse a mask that is not boolean, or has neither two axes nor as many as the scores.
 
     A mask of three axes would take sentences for heads.
 

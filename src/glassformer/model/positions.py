@@ -59,9 +59,8 @@ class PositionalEncoding(nn.Module):
     """Adds to each embedding the vector of its position, then applies dropout (section 5.4).
 
     ``kind="sinusoidal"`` has no parameters; ``"learned"`` is a table of ``max_length`` rows
-    (Gehring et al. 2017; BART begins at row 2: ``offset=2``). A sequence longer than
-    ``max_length`` is an error. ``start`` is the position of the first token: decoding step by
-    step gives it.
+    (Gehring et al. 2017; BART begins at row 2: ``offset=2``). A sequence longer than ``max_length``
+    is an error. ``start`` is the position of the first token, for decoding step by step.
 
     >>> PositionalEncoding(4)(torch.zeros(1, 2, 4))[0, 0].tolist()
     [0.0, 1.0, 0.0, 1.0]

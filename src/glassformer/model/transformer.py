@@ -23,9 +23,9 @@ class Transformer(nn.Module):
 
     The decoder reads ``target``, which begins with the start symbol. Masks come from
     ``config.pad_id`` if none is given. A ``source_mask`` of one row, ``(batch, 1, 1, src_len)``,
-    also hides its tokens from the decoder; one of a row for each query is the encoder's alone. A
+    also hides its tokens from the decoder; a ``source_mask`` with a row for each query does not. A
     ``target_mask`` has a row for each query, because it also hides the future. Decoding step by
-    step gives the same logits: ``encode``, ``start``, then one ``step`` after another.
+    step gives these logits too: ``encode``, ``start``, then one ``step`` after another.
 
     >>> import torch
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -95,7 +95,7 @@ class Transformer(nn.Module):
             source_mask = padding
         embedded = self.source_positions(self.source_embedding(source))
         states = self.encoder(embedded, source_mask)
-        of_tokens = source_mask.shape[1:3] == (1, 1)  # the same for every query
+        of_tokens = source_mask.shape[1:3] == (1, 1)  # one row for every query
         return Memory(states, source_mask.expand_as(padding) if of_tokens else padding)
 
     def decode(
@@ -142,7 +142,7 @@ class Transformer(nn.Module):
 def initialise(model: nn.Module) -> None:
     """Xavier-uniform matrices, zero biases; embeddings keep their N(0, 1/d_model).
 
-    The paper does not say; post-norm models since then use this.
+    The paper names no initialisation; later post-norm models use this one.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):

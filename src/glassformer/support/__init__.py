@@ -1,1 +1,1 @@
-"""What every room needs and none is about: errors, files, hashes, threads, progress, languages."""
+"""Helpers of every package: errors, files, hashes, threads, progress, languages."""

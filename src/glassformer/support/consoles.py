@@ -1,6 +1,6 @@
-"""Where lines for people go: a terminal breaks them between words, a log or a pipe has them whole.
+"""Consoles for lines that people read: a terminal breaks lines between words, a log never does.
 
-So paths and commands can be copied from a log.
+So paths and commands can be copied from a log or a pipe.
 """
 
 from typing import TYPE_CHECKING, Any

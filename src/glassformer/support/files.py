@@ -26,7 +26,7 @@ __all__ = [
 
 
 def check_output(option: str, path: Path) -> None:
-    """Refuse an output file before the work, if it cannot be made after it."""
+    """Refuse an output file before the work, if it could not be written after the work."""
     if path.is_dir():
         raise InputError(f"{option} {path}: a directory, expected a file: name a file in it")
     if not path.resolve().parent.is_dir():
@@ -70,7 +70,7 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
 
 def flush(path: Path) -> None:
     """Wait until a file's content, or a directory's names, are on the disk."""
-    if os.name == "nt":  # it opens no directory, and no file for reading that it could flush
+    if os.name == "nt":  # Windows opens no directory, and flushes no file open for reading
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -125,8 +125,8 @@ def new_directory(directory: Path) -> Iterator[Path]:
 def whole_directory(directory: Path) -> Iterator[Path]:
     """An empty directory that becomes ``directory``, on the disk, when the block ends well.
 
-    ``directory`` is missing then, or empty; its parent is there. A kill leaves a hidden directory
-    beside it, for :func:`remove_leftovers`.
+    ``directory`` must be missing or empty, and its parent must exist. A kill leaves a hidden
+    directory beside it, for :func:`remove_leftovers`.
     """
     with _hidden(directory) as hidden:
         unfinished = Path(hidden, "new")

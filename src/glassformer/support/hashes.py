@@ -1,6 +1,6 @@
 """SHA-256 of files: it shows damage and changes since a directory was written.
 
-It proves no origin: a person who changes a file on purpose can change its hash too.
+A hash proves no origin: a person who changes a file on purpose can change its hash too.
 
 A directory that the program writes for itself has all hashes in its manifest, ``sha256.json``. A
 bundle has them in its ``config.json``.

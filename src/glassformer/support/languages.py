@@ -69,8 +69,8 @@ def languages_in(subwords: Iterable[str], pattern: re.Pattern[str]) -> dict[str,
     >>> languages_in([">>deu<<", "▁Hund", ">>fra<<"], re.compile(">>(.+)<<"))
     {'de': '>>deu<<', 'fr': '>>fra<<'}
     """
-    by_own_code = {match[1]: match[0] for match in map(pattern.fullmatch, subwords) if match}
-    return {code: by_own_code[own] for code, own in short_codes([*by_own_code]).items()}
+    by_code = {match[1]: match[0] for match in map(pattern.fullmatch, subwords) if match}
+    return {short: by_code[code] for short, code in short_codes([*by_code]).items()}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LanguageTokens:
     before: Literal["each", "source"] = "each"
 
     def pair(self, source: str | None, target: str | None) -> tuple[str | None, str]:
-        """The codes of both languages as they stand here, from any known form of them.
+        """The codes of both languages in ``subwords``, from any known form of a code.
 
         Raises UsageError for a language that is missing or unknown.
 
@@ -108,7 +108,7 @@ class LanguageTokens:
         return (self.subwords[source or target],), (self.subwords[target],)
 
     def _known(self, side: str, asked: str | None) -> str:
-        """The code by which the language stands here; any known form of it may be asked for."""
+        """The code in ``subwords`` of the language ``asked``, which may have any known form."""
         names = sorted(self.subwords)
         some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
         argument = f"{side}_language"

@@ -1,8 +1,8 @@
-"""How far long work is: a live line on a terminal, a line now and then in a log.
+"""The progress of long work: a live line on a terminal, a line now and then in a log.
 
 A command opens :func:`shown_progress`; without it, as in a library call, nothing is shown. Inside,
-:func:`working` names a piece of work. Work inside other work shows no line of its own, but it may
-count for it: while the outer work has no total, the inner total stands in its line.
+:func:`working` names a piece of work. Work inside other work shows no line of its own. While the
+outer work has no total, its line shows the inner total.
 
 All lines go to standard error. A thread writes them, so that work in C shows its time too. Other
 lines of the work are printed by :func:`console`, which puts them above the live line.
@@ -39,7 +39,7 @@ def console() -> "Console":
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
-    """Inside, long work shows how far it is."""
+    """Inside the block, long work shows its progress."""
     outermost, _Line.shown = not _Line.shown, True
     try:
         yield
@@ -51,7 +51,7 @@ def shown_progress() -> Iterator[None]:
 
 @contextmanager
 def working(words: str, total: float | None = None) -> Iterator[Advance]:
-    """A piece of work. It gives a function that takes the amounts that are done.
+    """A piece of work; yields a function that takes the amounts that are done.
 
     >>> with working("packing", total=3) as advance:
     ...     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The door for the files of strangers: behind it a file is values, or one line of error.
+"""Reads the files of strangers: each file becomes checked values, or one line of error.
 
 A bundle, an import, a document, settings or a learner's file may be damaged, or made to do harm.
 Each function here reads one kind of content. It bounds size, depth and growth, and refuses what is
@@ -48,7 +48,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-# Building one takes longer than reading a line.
+# Building an adapter takes longer than reading a line.
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
@@ -60,7 +60,7 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 MOST_JSON = 64 << 20
-"""Bytes of a list of tokens; 256,000 tokens with their merges have half of them."""
+"""The most bytes of a list of tokens; 256,000 tokens with their merges have half as many."""
 _MOST_SETTINGS = 16 << 20
 _MOST_VALUES = 4_000_000  # of a JSON file: each may take far more memory than bytes
 _MOST_YAML, _MOST_DEPTH = 64 << 10, 20  # bytes, and lists in lists: its reader is slow
@@ -113,13 +113,13 @@ def opened(path: Path, *, most_bytes: int | None = None) -> Iterator[BufferedRea
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
-    """The content of a file; errors of :func:`opened`."""
+    """The content of a file; errors as of :func:`opened`."""
     with opened(path, most_bytes=most_bytes) as file:
         return file.read(most_bytes)
 
 
 def read_text(path: Path, *, most_bytes: int) -> str:
-    """The content of a file in UTF-8; errors of :func:`opened`."""
+    """The content of a file in UTF-8; errors as of :func:`opened`."""
     try:
         return read_bytes(path, most_bytes=most_bytes).decode()
     except UnicodeDecodeError as error:
@@ -127,12 +127,12 @@ def read_text(path: Path, *, most_bytes: int) -> str:
 
 
 def read_json(path: Path, kind: type[T], *, most_bytes: int = _MOST_SETTINGS) -> T:
-    """The content of a JSON file as a ``kind``; InputError names the first place that is none."""
+    """The content of a JSON file as a ``kind``; InputError names the first place that differs."""
     return parsed_json(read_bytes(path, most_bytes=most_bytes), kind, path)
 
 
 def parsed_json(content: bytes, kind: type[T], origin: object) -> T:
-    """The same for the content itself; errors call it ``origin``. It is nested 200 deep at most."""
+    """JSON content as a ``kind``, nested 200 deep at most; InputError calls it ``origin``."""
     if (values := sum(map(content.count, (b"[", b"{", b",")))) > _MOST_VALUES:
         raise InputError(f"{origin}: {values:,} values: expected at most {_MOST_VALUES:,}")
     try:
@@ -143,7 +143,7 @@ def parsed_json(content: bytes, kind: type[T], origin: object) -> T:
 
 
 def validated(values: object, kind: type[T], origin: object) -> T:
-    """The same for values that JSON has become."""
+    """Values that were JSON as a ``kind``; InputError calls them ``origin``."""
     try:
         value: T = _adapter(kind).validate_python(values)
     except ValidationError as error:
@@ -197,8 +197,9 @@ def read_tensors(
     """Name and numbers of each tensor in a safetensors file, read when it is asked for.
 
     The names and shapes in its header are compared with ``shapes`` before any number is read: a
-    foreign file costs no memory. No shape: the tensor is passed over; no ``shapes``: all are read.
-    ``exact`` is for a file that the program has written: each tensor keeps its type and its values.
+    foreign file costs no memory. A tensor with the shape None is passed over; without ``shapes``,
+    all are read. ``exact`` is for a file that the program has written: each tensor keeps its type
+    and its values.
 
     Raises InputError for another name or shape, or for numbers that are not floating-point ones, or
     not finite.
@@ -257,7 +258,7 @@ def read_members(
 ) -> Iterator[tuple[zipfile.ZipInfo, Iterator[bytes]]]:
     """Each ``wanted`` file of a zip file, and its content in pieces; errors call it ``origin``.
 
-    Raises InputError for a damaged one, for too much content, or for a name that leads elsewhere.
+    Raises InputError for a damaged file, for too much content, or for a name that leads elsewhere.
     """
     with _opened_zip(source, origin) as archive:
         members = [each for each in _members(archive, origin) if wanted(each.filename)]
@@ -322,7 +323,7 @@ def member_names(path: Path) -> list[str]:
 
 @contextmanager
 def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
-    """A temporary directory with the ``wanted`` files of a zip file; errors of its reader."""
+    """A temporary directory with the ``wanted`` files of a zip file; errors of `read_members`."""
     with tempfile.TemporaryDirectory(prefix="glassformer-") as temporary:
         place = Path(temporary)
         for info, content in read_members(path, path, wanted, most_bytes=_MOST_UNPACKED):

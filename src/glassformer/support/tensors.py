@@ -1,4 +1,4 @@
-"""Weights in a model, and into safetensors files; :mod:`.strangers` reads these."""
+"""The weights of a model, and files of weights; :mod:`.strangers` reads such files."""
 
 import errno
 import os
@@ -23,8 +23,8 @@ M = TypeVar("M", bound=nn.Module)
 def unfilled(build: Callable[[], M]) -> M:
     """The module that ``build`` makes, on the meta device: names and shapes, without the memory.
 
-    A module that cannot be built there, or whose constructor computes a buffer, is built in
-    earnest.
+    A module that cannot be built there, or whose constructor computes a buffer, is built with
+    memory.
     """
     with suppress(RuntimeError), torch.device("meta"):
         module = build()
@@ -58,14 +58,14 @@ def _buffers(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -> None:
-    """Fill the model's parameters; on the meta device they become those of ``stored`` themselves.
+    """Fill the model's parameters; those on the meta device become the tensors of ``stored``.
 
     Raises InputError if one is missing. Their names and shapes must be the model's.
     """
     if missing := dict(model.named_parameters()).keys() - stored.keys():
         raise InputError(f"{origin}: the weights lack {min(missing)} ({len(missing)} missing)")
     empty = any(weight.is_meta for weight in model.parameters())
-    model.load_state_dict(stored, strict=False, assign=empty)  # tied weights stand there once
+    model.load_state_dict(stored, strict=False, assign=empty)  # `stored` has tied weights once
 
 
 def save_tensors(
@@ -80,7 +80,7 @@ def save_tensors(
         rights = os.fstat(file.fileno()).st_mode & 0o777
         try:
             save_file(tensors, file.name, metadata=metadata)
-        except SafetensorError as error:  # its own error for a full disk
+        except SafetensorError as error:  # safetensors' error for a full disk
             raise OSError(errno.EIO, f"cannot be written ({error})") from error
         Path(file.name).chmod(rights)
         flush(Path(file.name))

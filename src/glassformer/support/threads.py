@@ -68,7 +68,7 @@ def in_order(
     threads: int,
     waits: Callable[[], bool] = lambda: False,
 ) -> Iterator[B]:
-    """``work`` of each item, in their order, as a stream of bounded memory.
+    """The results of ``work`` in the order of the items, as a stream of bounded memory.
 
     ``threads`` items are under way at once, and one more waits. With 1, the caller's thread works.
     ``waits``: whether the next item is still to come; then the results of all others come first. An

@@ -68,7 +68,7 @@ class BatchStream:
 
 
 def seed_update(seed: int, update: int, rank: int) -> None:
-    """Seed torch for one update of one rank, so that its dropout follows from these three alone."""
+    """Seed torch for one update of one rank, so that dropout follows from the three numbers."""
     # torch's CPU generator reads no more than 32 bits of a seed, so the three are mixed.
     [mixed] = np.random.SeedSequence((seed, update, rank)).generate_state(1)
     torch.manual_seed(int(mixed))

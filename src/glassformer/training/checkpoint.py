@@ -2,8 +2,8 @@
 
 One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors``, ``optimiser.json``,
 ``state.json``, and ``sha256.json`` with their hashes. It is written under another name and renamed
-when it is complete. So a kill at any moment leaves the earlier checkpoints whole. A damaged one is
-set aside, and the run goes on from the one before.
+when it is complete. So a kill at any moment leaves the earlier checkpoints whole. A damaged
+checkpoint is set aside, and the run goes on from the checkpoint before.
 """
 
 import json
@@ -56,7 +56,7 @@ class RunState:
     seconds: float = 0.0
     data_hash: str = ""
     precision: str = ""  # chosen at the beginning of the run
-    parts: dict[str, str] = field(default_factory=dict)  # the names of those not the package's
+    parts: dict[str, str] = field(default_factory=dict)  # the names of own parts
     plan: dict[str, Any] = field(default_factory=dict)  # of the time, with the option minutes
     validations: list[dict[str, Any]] = field(default_factory=list)  # records of the metrics
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
@@ -95,7 +95,7 @@ def save_checkpoint(
 
 
 def last_good(directory: Path) -> str:
-    """The rest of a run that ends with an error, for the message."""
+    """The newest checkpoint of a run that ends with an error, for the message."""
     kept = checkpoints(directory)
     return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 
@@ -103,8 +103,8 @@ def last_good(directory: Path) -> str:
 def load_newest(directory: Path, model: nn.Module, note: Callable[[str], None]) -> RunState | None:
     """Restore the model of the newest whole checkpoint; None if there is no checkpoint.
 
-    Newer ones that are damaged get another name, and ``note`` a line about each. If all are
-    damaged, InputError names the newest one's fault.
+    Damaged newer checkpoints get another name, and ``note`` a line about each. If all are damaged,
+    InputError names the fault of the newest.
     """
     faults: list[tuple[Path, InputError]] = []
     for path in reversed(checkpoints(directory)):
@@ -120,9 +120,7 @@ def load_newest(directory: Path, model: nn.Module, note: Callable[[str], None]) 
             note(f"{fault}; it is now {aside.name}, and the run goes on from {path.name}")
         return state
     if faults:
-        raise InputError(
-            f"{faults[0][1]}; there is no other: give another directory (option --out)"
-        )
+        raise InputError(f"{faults[0][1]}; there is no other checkpoint: give another directory")
     return None
 
 
@@ -164,9 +162,9 @@ def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
 
 
 def whole(directory: Path, updates: Sequence[int], note: Callable[[str], None]) -> list[int]:
-    """The updates whose checkpoint has its weights undamaged; ``note`` gets a line about others.
+    """The updates whose checkpoint has undamaged weights; ``note`` gets a line about each other.
 
-    Raises InputError if none has.
+    Raises InputError if no checkpoint is whole.
     """
     kept = []
     for update in updates:
@@ -246,7 +244,7 @@ def _stored(
 
 
 def _check_shares(tensors: dict[str, Tensor]) -> None:
-    """Raise UsageError for tensors in one memory, which a checkpoint would part."""
+    """Raise UsageError for tensors that share memory, which a checkpoint would part."""
     owners: dict[int, str] = {}
     for path, tensor in tensors.items():
         owner = owners.setdefault(tensor.untyped_storage().data_ptr(), path)

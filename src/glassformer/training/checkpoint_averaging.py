@@ -32,7 +32,7 @@ def averaged_updates(validations: Records, length: LengthOptions) -> list[int]:
 
 
 def _merit(validations: Records, length: LengthOptions) -> Callable[[dict[str, Any]], Any]:
-    """The key of the order. Scores of different pairs do not compare; the loss does nearly."""
+    """The key of the ranking. Scores of different pairs cannot be compared; losses nearly can."""
     alike = len({record.get("pairs") for record in validations}) == 1
     metric = length.metric
     if metric and metric != "loss" and alike:

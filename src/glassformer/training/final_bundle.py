@@ -1,4 +1,4 @@
-"""What a finished run adds to its weights: scores, model card, alignment heads."""
+"""The bundle of a finished run: its weights, model card and alignment heads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -72,7 +72,7 @@ def model_card(
 
 
 def part_scored(prepared: Prepared, name: str, scores: Scores) -> str:
-    """A remark on scores of a part of the pairs; none on scores of all."""
+    """A remark if the scores are of a part of the pairs only; otherwise empty."""
     pairs = len(prepared.texts[name])
     if scores.sentences == pairs:
         return ""

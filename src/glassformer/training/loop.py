@@ -41,7 +41,7 @@ __all__ = ["Stopped", "Trainer"]
 
 REPORT_EVERY = 50
 _LOST = 0.03  # the greatest share of the option minutes that a kill may lose
-_SAVING = 1 / 30  # the greatest share of the time that goes into saving for that
+_SAVING = 1 / 30  # the greatest share of the time for such checkpoints
 
 
 class Stopped(Exception):  # noqa: N818  no error: the run is saved and can continue
@@ -77,8 +77,8 @@ class Trainer:
         """
         if ranks.size > 1:
             self.reporter.note(
-                f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: the"
-                " same training as on one, sooner; for larger batches give --batch-tokens"
+                f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: a"
+                " training as on one rank, but faster; more batch_tokens make larger batches"
             )
         learner = new_learner(
             self.model,
@@ -94,7 +94,7 @@ class Trainer:
         except (NotFiniteError, RankLostError) as error:
             remedy = "the same command continues from it"
             if isinstance(error, NotFiniteError):
-                remedy = "try a smaller rate_factor or a longer warmup, with another --out"
+                remedy = "try a smaller rate_factor or a longer warmup, in another directory"
             raise InputError(f"{error}; {last_good(self.checkpoints)}; {remedy}") from error
         if self._stop.number:  # a signal during the last save counts as well
             raise Stopped(self.state.update, self._stop.number)
@@ -107,7 +107,7 @@ class Trainer:
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
-            if state.update == 1:  # not hours later, at the first checkpoint
+            if state.update == 1:  # refuse it now, not hours later when saving
                 check_optimiser(self.model, learner.optimiser)
             last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
@@ -198,8 +198,8 @@ class Trainer:
     def load_final_weights(self) -> list[int]:
         """Give the model the weights to deliver; return the updates of the checkpoints behind them.
 
-        The mean of checkpoints (section 6.1) is validated as the model was at each of them. If the
-        best checkpoint has a better score, it is delivered alone. The metrics hold both scores.
+        The mean of checkpoints (section 6.1) is validated as each checkpoint was. If the best
+        checkpoint has a better score, it is delivered alone. The metrics hold both scores.
         """
         state, config, note = self.state, self.config, self.reporter.note
         updates = whole(self.checkpoints, averaged_updates(state.validations, config), note)

@@ -18,7 +18,7 @@ __all__ = ["Losses", "batch_losses", "label_smoothed_cross_entropy"]
 
 
 Losses = Callable[..., tuple[Tensor, Tensor]]
-"""From a model and a batch on the host to the sums of both losses, as :func:`batch_losses`."""
+"""From a model and a batch on the host to the two sums of :func:`batch_losses`."""
 
 
 def label_smoothed_cross_entropy(

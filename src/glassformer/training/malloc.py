@@ -2,7 +2,8 @@
 
 The C library returns large freed blocks to the system. A new block then consists of pages that the
 system clears one by one at their first touch. Each update of a small model allocates a hundred
-megabytes in some hundred blocks. To clear their 24,000 pages took about an eighth of its time.
+megabytes in some hundred blocks. Clearing their 24,000 pages took about an eighth of the update's
+time.
 """
 
 import ctypes

@@ -30,7 +30,7 @@ class NotFiniteError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Update:
-    """Smoothed loss, loss without smoothing and gradient norm of one update; its tokens.
+    """Smoothed loss, loss without smoothing and gradient norm of one update; its number of tokens.
 
     The losses are means in nats a target token. They stay on the device until :meth:`read`, which
     waits for a GPU.
@@ -105,7 +105,7 @@ class Learner:
         return gradients, totals
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
-        """Change the weights, unless a loss is not finite."""
+        """Change the weights, unless a loss or the gradient is not finite."""
         norm = nn.utils.get_total_norm(gradients)
         losses = torch.cat((totals, norm[None]))
         scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
@@ -114,7 +114,7 @@ class Learner:
         for group in optimiser.param_groups:
             group["lr"] = rate
         # A fused optimiser divides the gradient by grad_scale and skips the step if found_inf is 1.
-        # It reads both on the device. For any other one, the host waits for the device here.
+        # It reads both on the device. For any other optimiser, the host waits for the device.
         if getattr(optimiser, "_step_supports_amp_scaling", False):
             optimiser.grad_scale, optimiser.found_inf = scale, (~finite).float()
             optimiser.step()

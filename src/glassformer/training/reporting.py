@@ -39,7 +39,7 @@ class Reporter(Protocol):
 
 
 def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) -> T | None:
-    """The result of ``compute``, which stands beside a translator; None if an error ends it.
+    """The result of ``compute``, which a translator can do without; None if an error ends it.
 
     ``note`` gets a line about the error: no fault there, such as one of an own part, may cost a
     finished training.
@@ -58,7 +58,8 @@ def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) 
 class Metrics:
     """``metrics.jsonl``: a JSON object a line, of the kind update, validation, average or score.
 
-    A run that continues from a checkpoint first removes the lines after it, and its end.
+    A run that continues from a checkpoint first removes the lines after that checkpoint, and the
+    scores of the end.
     """
 
     def __init__(self, path: Path, *, from_update: int) -> None:

@@ -16,7 +16,8 @@ def noam_schedule(
 ) -> float:
     r"""Equation 3: :math:`d_{model}^{-0.5}\min(u^{-0.5}, u\,w^{-1.5})`, times ``factor``.
 
-    It rises for ``warmup`` updates, then falls with the square root. Updates count from 1.
+    The rate rises for ``warmup`` updates, then falls with the square root of the update. Updates
+    count from 1.
 
     >>> f"{noam_schedule(4000, d_model=512):.6f}"
     '0.000699'
@@ -32,11 +33,12 @@ NoamSchedule = Callable[..., float]
 
 @dataclass(frozen=True)
 class Schedule:
-    """:func:`noam_schedule`, brought down to zero in a straight line over the last share.
+    """:func:`noam_schedule`, which falls to zero in a straight line at the end.
 
-    Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``.
-    A run of a known length ends better if its last steps are small. With ``anneal=0`` it is
-    the paper's. With ``decay="constant"`` the rate keeps its height between warm-up and that share.
+    Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``. A
+    run of a known length ends better if its last steps are small. With ``anneal=0`` the schedule is
+    the paper's. With ``decay="constant"`` the rate keeps its height between the warm-up and the
+    last share.
 
     >>> Schedule(updates=100, d_model=512, warmup=10, anneal=0.5).rate(100) < 1e-4
     True

@@ -1,7 +1,7 @@
 """The length penalty and the scores at the end of a run, in the time that is left.
 
 Section 6.1 of the paper: beam size and length penalty "were chosen after experimentation on the
-development set". The rule here: the lowest alpha within 0.2 points of the best one.
+development set". This module chooses the lowest alpha within 0.2 points of the best score.
 """
 
 from collections.abc import Sequence
@@ -76,15 +76,15 @@ class Scorer:
         return scores
 
     def gains(self, scores: dict[str, Scores]) -> dict[str, str]:
-        """The score of the parent and of the child, whose ``scores`` these are; {} without one."""
+        """The scores of the parent beside ``scores``, the child's; {} without a parent."""
         parent = self._prepared.start.parent
         if parent is None:
             return {}
         before = self.scores(parent.model, length_penalty=parent.length_penalty)
         metric = self._prepared.metric
-        score, called = attrgetter(metric), METRIC_NAMES[metric]
+        score, metric_name = attrgetter(metric), METRIC_NAMES[metric]
         return {
-            name: f"{called} {score(before[name]):.2f} before, {score(after):.2f} after"
+            name: f"{metric_name} {score(before[name]):.2f} before, {score(after):.2f} after"
             for name, after in scores.items()
         }
 
@@ -111,9 +111,9 @@ def best_penalty(
 ) -> float:
     """The lowest alpha whose score is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
 
-    The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. With a
-    beam of 1 there is one hypothesis: the paper's alpha. It searches as many pairs as the
-    deadline allows.
+    The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. A beam of
+    1 has one hypothesis, so the paper's alpha stands. It searches as many pairs as the deadline
+    allows.
     """
     if beam == 1:
         return LENGTH_PENALTY

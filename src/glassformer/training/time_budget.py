@@ -1,4 +1,4 @@
-"""``train --minutes``: as many updates as the given time allows.
+"""The option ``minutes``: as many updates as the time allows.
 
 The learning rate is a function of the *share* of the schedule that is done, from 0 to 1. After each
 update the run counts the updates that still fit, at the speed of the last ones. It divides the
@@ -6,7 +6,7 @@ remaining share evenly among them. On a machine that becomes slower the share th
 never jumps, so neither does the rate, and the rate comes to its end with the time.
 
 Each checkpoint holds the plan. A run that was killed goes on from it and measures its speed anew.
-The time of its processes counts, up to the checkpoint; the time between them does not.
+The time of each process counts up to its last checkpoint; the time between two processes does not.
 """
 
 import math
@@ -44,15 +44,15 @@ class Plan:
 
     minutes: float
     updates: int  # of the whole run
-    curve: int  # updates of the steady run whose learning rates these are
+    curve: int  # updates of the steady run that has these learning rates
     update: int = 0
     share: float = 0.0  # of the schedule that is done
     seconds: float = 0.0  # of the person's time that were spent
     validated: float = 0.0  # the share at the last validation
-    validation: float = 0.0  # a validation of all pairs takes as long as so many updates
+    validation: float = 0.0  # the time of a validation of all pairs, in updates
 
     def share_at(self, update: int) -> float:
-        """The share that is done with this ``update``, by this plan."""
+        """The share of the schedule that is done after ``update``, by this plan."""
         left = max(1, self.updates - self.update)
         return min(1.0, self.share + (1 - self.share) * (update - self.update) / left)
 
@@ -72,7 +72,7 @@ class Plan:
 class TimedPace:
     """The plans of a run that has ``length.minutes``, one after the other, in ``state.plan``.
 
-    - ``schedule``: that of the most updates that help; the plan before any measurement.
+    - ``schedule``: of the most updates that help, the plan before any measurement.
     - ``scoring``: the time after the last validation, as a number of validations.
     - ``clock``: seconds that this process has spent on the run.
     """
@@ -133,7 +133,7 @@ class TimedPace:
         return schedule.rate(max(1.0, self.plan.share_at(update) * curve))
 
     def passed(self, update: int) -> None:
-        """``update`` is done; the plan may be another from now on."""
+        """Note the end of ``update``, and plan the rest of the run anew."""
         now = self.spent()
         self._measure(now - self._last)
         self._last = now
@@ -169,7 +169,7 @@ class TimedPace:
         return min(_LONGEST_VALIDATION * self._total, self._training_left(self._last) / 4)
 
     def validated(self, portion: float) -> None:
-        """A validation is over, which translated this portion of the pairs."""
+        """Note the end of a validation, which translated this portion of the pairs."""
         now = self.spent()
         updates = (now - self._last) * self._speed / portion
         self._last = now

@@ -29,7 +29,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """The seconds until then."""
+        """The seconds until the deadline."""
         return self._end - self.clock()
 
     def share(self, portion: float) -> "Deadline":

@@ -139,7 +139,7 @@ def new_trainer(
             reporter.note(reason)
     check_precision(state.precision, parts)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
-    if pace.extended:  # the best validation would end it: the rate rises again
+    if pace.extended:  # else the old best validation would end the run
         state.validations.clear()
         reporter.note("a longer run than before: the learning rate rises again, and falls anew")
     plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
@@ -221,5 +221,5 @@ def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
         if worthless and updates < enough:
             note(
                 f"this translator is worthless: {updates:,} updates are too few to learn from;"
-                f" --minutes {trainer.pace.minutes_for(enough)} would be enough for {enough:,} here"
+                f" {trainer.pace.minutes_for(enough)} minutes would be enough for {enough:,} here"
             )

@@ -42,7 +42,7 @@ class ValidationSet:
 
     @property
     def longest_target(self) -> float:
-        """The most tokens of a translation for each source token: twice those of the references."""
+        """The most tokens of a translation for each source token, twice that of the references."""
         source = sum(batch.tokens - batch.target_tokens for batch in self.batches)
         target = sum(batch.target_tokens for batch in self.batches)
         return _LONGEST * target / source if source else math.inf

@@ -43,8 +43,8 @@ class BeamState(Generic[S]):
     rows: Int64[Tensor, "live width"]
     # The finished targets of every sentence of the input; the lists grow in place.
     finished: list[list[Hypothesis]]
-    # A sentence is done if none of its unfinished targets can exceed this score: that of its
-    # `n_best`-th finished target. It is -inf before there are so many, and inf if the search ends.
+    # The score that an unfinished target must exceed, that of the `n_best`-th finished target:
+    # -inf before there are so many, and inf if the sentence is done.
     bar: Float[Tensor, " live"]
     # True as soon as the most probable candidate of some step has ended.
     led: Bool[Tensor, " live"]
@@ -130,8 +130,8 @@ def _propose(
 ) -> tuple[BeamState[S], _Candidates]:
     """One step of the decoder, and the best continuations of each sentence.
 
-    There are 2 * beam of them. Each target has only one continuation that ends, so at least `beam`
-    continuations are unfinished.
+    It proposes 2 * beam of them. Each target has only one continuation that ends, so at least
+    `beam` of the proposed ones are unfinished.
     """
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
@@ -139,7 +139,7 @@ def _propose(
     state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
     logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
-    # The best of a sentence are among the best of its rows: the rest needs no sum.
+    # The best of a sentence are among the best of its rows, so other tokens need no sum.
     likeliest, ids = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)
     kept = likeliest.shape[1]
     sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
@@ -189,7 +189,7 @@ def _extend(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -
     # A stable sort moves candidates that end to the back, and keeps the others in their order.
     order = candidates.ends.int().argsort(dim=1, stable=True)[:, : settings.beam]
     parents = candidates.parents.gather(1, order)  # (live, width)
-    # A small vocabulary may have too few that continue: one that ended only fills its place.
+    # If a small vocabulary has too few continuations, an ended one fills a place, impossible.
     sums = candidates.log_probabilities.masked_fill(candidates.ends, -torch.inf).gather(1, order)
     before = alive.tokens.gather(1, parents.unsqueeze(2).expand(-1, -1, alive.tokens.shape[2]))
     newest = candidates.tokens.gather(1, order).unsqueeze(2)

@@ -1,7 +1,7 @@
 """The Transformer for fast decoding: the same sums in fewer and larger steps.
 
 The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold the two equal. This
-one differs in three ways:
+decoder differs in three ways:
 
 - It arranges the weights once. One matrix computes queries, keys and values of a self-attention;
   another computes the memory's keys and values of all blocks. Each has the layout that is fastest
@@ -42,8 +42,8 @@ Layer: TypeAlias = Callable[[Tensor], Tensor]
 class PreparedTransformer:
     """A drop-in for ``Transformer`` in ``decode_sentences``.
 
-    It copies some weights, and copies them anew before a sentence if the model's have changed. A
-    change in place through ``weight.data`` is hidden from it, as torch does not count it.
+    It copies some weights, and copies them anew before a sentence if the model's weights have
+    changed. It does not see a change in place through ``weight.data``, which torch does not count.
 
     ``dtype`` is the type of the copies and of the sums; None: the model's. ``torch.bfloat16`` is
     fast on a machine with matrix units for it. No mask hides padding among *earlier target tokens*,
@@ -210,7 +210,7 @@ def _feed_forward(sublayer: FeedForward) -> Layer:
 
 
 def _joint(projections: list[nn.Linear]) -> Layer:
-    """Several projections of the same input as one, with their outputs side by side."""
+    """Several projections of one input as one product, with the outputs side by side."""
     weight = torch.cat([projection.weight for projection in projections])
     bias = torch.cat([projection.bias for projection in projections])
     return product(weight, bias)
@@ -253,7 +253,7 @@ def _attend_alone(
 def _added(mask: Tensor, dtype: torch.dtype) -> Tensor | None:
     """A mask to add to scores: 0 for True, the lowest number for False; None if all are True.
 
-    With -inf in its place, a fully masked row would be NaN.
+    With -inf for False, a fully masked row would be NaN.
     """
     if mask.all():
         return None

@@ -1,9 +1,9 @@
 """Dropout (section 5.4), made cheap on a CPU.
 
 The plain twin is ``torch.nn.Dropout``; tests/model/fast/test_dropout.py holds the two equal in
-share, mean and gradient. It draws one Bernoulli number an element, which on a CPU takes longer than
-the matrix product beside it. Here one random *byte* an element decides: an element is dropped if
-its byte is below ``256 p``. The bytes come from torch's generator: a seed repeats them.
+share, mean and gradient. The twin draws one Bernoulli number an element, which on a CPU takes
+longer than the matrix product beside it. Here one random *byte* an element decides: an element is
+dropped if its byte is below ``256 p``. The bytes come from torch's generator: a seed repeats them.
 
 Departure from the paper: ``p`` is rounded to a multiple of 1/256, 0.1 to 26/256, because a byte has
 256 values. The kept elements are scaled by the exact inverse of their share.
@@ -32,7 +32,7 @@ class ByteDropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
             return x
-        if x.device.type != "cpu":  # there torch's own is as quick
+        if x.device.type != "cpu":  # on a GPU, torch's own is as quick
             return F.dropout(x, self.p)
         dropped = min(round(256 * self.p), 255)  # values of a byte
         scale = 256 / (256 - dropped)
@@ -41,7 +41,7 @@ class ByteDropout(nn.Module):
         kept = octets.to(x.dtype).ge_(dropped)  # bfloat16 holds 0 to 255 exactly
         if x.dtype in (torch.float32, torch.float64):
             return x * kept.mul_(scale)
-        # A 16-bit mask holds the scale too coarsely: every kept element would be off alike.
+        # A 16-bit mask would round the scale, and all kept elements would have that error.
         return x * kept * scale
 
     def extra_repr(self) -> str:

@@ -1,7 +1,7 @@
 """Linear layers for decoding on a CPU: the same sums, with the weights in another layout.
 
 Training multiplies hundreds of rows by a matrix that changes. Decoding multiplies a few rows by a
-matrix that stays. Most of its time goes into reading the matrix, and into packing it anew for each
+matrix that stays. Most of the time goes into reading the matrix, and into packing it anew for each
 product.
 """
 

@@ -27,22 +27,22 @@ _STOCK = {
     *(nn.Linear, nn.LayerNorm, nn.ModuleList, nn.Identity, nn.Dropout, ByteDropout),
 }
 _FUNCTIONS = (scaled_dot_product_attention, fused_attention, *ACTIVATIONS.values())
-# What a quick form copies or replaces, beside the weights.
+# The attributes that a quick form copies or replaces, beside the weights.
 _SETTINGS = ("activation", "attention", "eps", "norm_first", "num_heads")
 
 
 def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
     """Raise TypeError for a module that is not the package's, or that a hook or capture watches.
 
-    The message says that ``user`` does not know it, and then the ``remedy``.
+    The message says that ``user`` does not know the module, and ends in ``remedy``.
     """
     for name, module in model.named_modules():
-        held = vars(module).items()
-        own = [name for name, value in held if callable(value) and value not in _FUNCTIONS]
+        attributes = vars(module).items()
+        foreign = [n for n, value in attributes if callable(value) and value not in _FUNCTIONS]
         if type(module) not in _STOCK:
             reason = f"is a {type(module).__module__}.{type(module).__qualname__}"
-        elif own:
-            reason = f"has its own {own[0]}"
+        elif foreign:
+            reason = f"has its own {foreign[0]}"
         elif module._forward_hooks or module._forward_pre_hooks:
             reason = "has a hook"
         else:
@@ -51,13 +51,13 @@ def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
 
 
 class Stamp:
-    """A model's weights, settings and modules at one time: it tells whether they changed."""
+    """A model's weights, settings and modules at one time; tells whether they have changed."""
 
     steps = 0  # of all optimisers: fused ones change weights without a new version
 
     def __init__(self, model: nn.Module) -> None:
         self._value = _state(model)
-        # While these live, no new weight gets an old one's address.
+        # While these live, no new weight gets an old weight's address.
         self._alive: Sequence[Tensor] = [weight.detach() for weight in model.parameters()]
 
     def holds(self, model: nn.Module) -> bool:
@@ -75,9 +75,10 @@ register_optimizer_step_post_hook(_count)
 def _state(model: nn.Module) -> list[object]:
     state: list[object] = [Stamp.steps]
     for module in model.modules():
-        own = vars(module)
+        attributes = vars(module)
         hooks = len(module._forward_hooks) + len(module._forward_pre_hooks)
-        state += (type(module), len(own), hooks, *map(own.get, _SETTINGS))  # a method adds a name
+        settings = map(attributes.get, _SETTINGS)
+        state += (type(module), len(attributes), hooks, *settings)  # a method adds an attribute
         for weight in module._parameters.values():
             if weight is not None:
                 version = 0 if weight.is_inference() else weight._version

@@ -52,7 +52,7 @@ def projected_cross_entropy(
     *,
     smoothing: float = 0.1,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    r"""Sums over rows of the smoothed loss of ``states @ weight.T + bias``, and of the plain one.
+    r"""Sums over rows of the smoothed loss of ``states @ weight.T + bias``, and of the loss itself.
 
     The second carries no gradient. The caller leaves out the rows whose label is padding. The
     products are in the type of ``states``; ``weight`` and ``bias`` may be wider, and then so are

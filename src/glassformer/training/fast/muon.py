@@ -28,7 +28,7 @@ _STEP = 0.2  # root mean square of an element's change over the rate, about Adam
 
 
 def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "count rows cols"]:
-    r"""Nearly :math:`U V^T` for each matrix :math:`U S V^T`: the same with other singular values.
+    r"""Nearly :math:`U V^T` for each matrix :math:`U S V^T`: all singular values are near 1.
 
     Newton-Schulz: :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X` is matrix products alone. It
     brings all singular values to between 0.6 and 1.3, but for tiny ones.
@@ -94,7 +94,7 @@ class Muon(torch.optim.Optimizer):
         return loss
 
     def _ahead(self, group: list[nn.Parameter]) -> Float[Tensor, "count rows cols"]:
-        """Update the momentum of matrices of one shape. Return Nesterov's: one more such update."""
+        """Update the momentum of matrices of one shape. Return Nesterov's, one update ahead."""
         for matrix in group:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)

@@ -26,7 +26,7 @@ from glassformer.support.errors import InputError
 
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
 
-# Rank 0 reads and packs the corpus before it joins the group: the other ranks wait so long for it.
+# Rank 0 reads and packs the corpus before it joins the group. The other ranks wait up to this time.
 _PREPARATION = timedelta(days=7)
 # In the group, the longest work of rank 0 alone is a validation: a rank that takes longer hangs.
 _TIMEOUT = timedelta(minutes=30)
@@ -118,9 +118,9 @@ def from_torchrun(
 ) -> Iterator[Ranks]:
     """Join the ranks that ``torchrun`` has started; :data:`ALONE` without torchrun.
 
-    Rank 0 calls it when the corpus is packed, the others at once. They get its ``settings``, as
-    JSON, because nothing is unpickled. Each GPU belongs to one rank.
-    Every rank must see the same files. Raises InputError if this rank does not reach the others.
+    Rank 0 calls it when the corpus is packed, the others at once. They get the ``settings`` of rank
+    0, as JSON, because nothing is unpickled. Each GPU belongs to one rank. Every rank must see the
+    same files. Raises InputError if this rank does not reach the others.
     """
     if not _under_torchrun():
         yield ALONE
@@ -145,10 +145,10 @@ def from_torchrun(
             " such as eth0"
         ) from error
     try:
-        given = json.loads(store.get(_PREPARED))
-        yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), given)
+        settings = json.loads(store.get(_PREPARED))
+        yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), settings)
     except RankLostError:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's: the error's line comes first
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's: the error is shown first
         raise
     finally:
         dist.destroy_process_group()

@@ -29,7 +29,7 @@ __all__ = ["settings_of_rank_0", "train_rank"]
 def settings_of_rank_0(
     config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed, checkpoints: Path
 ) -> dict[str, Any]:
-    """The settings of the other ranks. They open files of the run: all must see the same ones."""
+    """The settings of the other ranks, which must see the files that the settings name."""
     return {
         "options": config.model_dump(mode="json", include=set(LearningOptions.model_fields)),
         "seed": config.seed,
@@ -43,7 +43,7 @@ def settings_of_rank_0(
 def train_rank(machine: MachineOptions, parts: Parts) -> None:
     """Train beside rank 0 until it ends, or a signal arrives.
 
-    Only the device and the threads count: rank 0 sends its own options.
+    ``machine`` gives the device and the threads; rank 0 sends all other options.
     """
     device, threads = device_of(machine.device), machine_threads(machine.threads)
     if parts.keep_memory:

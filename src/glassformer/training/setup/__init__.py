@@ -1,1 +1,1 @@
-"""What training settles before its first update: options, data, sizes, resuming."""
+"""The preparation of a training: options, data, sizes, resuming."""

@@ -1,4 +1,4 @@
-"""Further training pairs: joined pairs, pairs with protected spans, and those of other files.
+"""Further training pairs: joined pairs, pairs with protected spans, and pairs of other files.
 
 A model that has read single sentences alone writes one sentence for a line of two. A model that has
 never read ``{name}`` or ``<b>`` writes words instead.
@@ -66,7 +66,7 @@ def settle_shares(
 
 
 def write_augmented(text: TextOptions, run: RunDirectory) -> list[str]:
-    """Write the further pairs of a run into one file, unless an earlier call did; lines about them.
+    """Write the further pairs of a run into one file, unless they are there; return notes.
 
     ``text`` leaves no share open. Without further pairs there is no file.
     """
@@ -144,8 +144,8 @@ def placeholder_pairs(
 def lexicon(pairs: Sequence[Pair]) -> dict[str, str]:
     """Source words, each with the target word that stands in nearly the same pairs.
 
-    The measure is Dice's, and each of the two is the best for the other. The source word is neither
-    rare nor among the words of every other sentence.
+    The measure is Dice's; each word of a couple is the best for the other. The source word is
+    neither rare nor in many sentences.
 
     >>> sides = [("a dog", "ein Hund"), ("a cat", "ein Kater"), ("a bird", "ein Vogel")]
     >>> lexicon([Pair(*side) for side in 5 * sides])
@@ -204,7 +204,7 @@ def _with_spans(pair: Pair, dictionary: dict[str, str], rng: random.Random) -> P
 def _translated_words(
     pair: Pair, dictionary: dict[str, str]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The places of each word that stands once in the source, as its translation in the target."""
+    """The places of each word and of its translation, if both stand once in their sides."""
     once: list[dict[str, tuple[int, int]]] = []
     for side in pair:
         spans = words(side)

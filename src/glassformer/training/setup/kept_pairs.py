@@ -39,7 +39,7 @@ class KeptPairs:
     run: RunDirectory
     filter: Filter  # with its counts of the kept and the dropped pairs
     held_out: int
-    left_out: int  # they have the sources of those held out
+    left_out: int  # other pairs with the sources of held-out ones
     source_lengths: SourceLengths
     trigrams: tuple[str, str]  # the profiles of both sides
 
@@ -130,8 +130,8 @@ def _held_out(sources: NDArray[np.uint64]) -> NDArray[np.intp]:
 def _split(run: RunDirectory, count: int) -> tuple[int, int]:
     """Divide the kept pairs into those to train on and those held out of the first ``count``.
 
-    Other pairs with the sources of those held out are in neither file: a validation would measure
-    memory. The numbers of both kinds are returned.
+    Other pairs with held-out sources are in neither file, because a validation would measure
+    memory. Returns the numbers of held-out and of left-out pairs.
     """
     folded = (pair.source.casefold() for pair in islice(read_pairs(run.kept), count))
     sources = np.fromiter(map(hash, folded), np.int64, count).view(np.uint64)

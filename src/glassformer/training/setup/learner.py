@@ -1,4 +1,4 @@
-"""The learner of a run: its optimiser and its precision are those of the options and the parts."""
+"""Makes the learner of a run, with the optimiser and the precision of its options and parts."""
 
 import inspect
 from functools import partial
@@ -51,9 +51,9 @@ def new_optimiser(
     products: torch.dtype = torch.float32,
     ranks: Ranks = ALONE,
 ) -> torch.optim.Optimizer:
-    """The parts' optimiser of all weights, or Muon of the blocks' matrices and it of the rest.
+    """The parts' optimiser for all weights; with kind "muon", Muon has the blocks' matrices.
 
-    Raises UsageError for an own one that the loop cannot call or save.
+    Raises UsageError for an own optimiser that the loop cannot call or save.
     """
     blocks = [*model.encoder.parameters(), *model.decoder.parameters()] if kind == "muon" else []
     matrices = [weight for weight in blocks if weight.dim() == 2]

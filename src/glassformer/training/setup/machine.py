@@ -14,7 +14,7 @@ __all__ = ["check_precision", "chosen_precision", "machine_speed", "precision_fo
 def machine_speed(
     machine: MachineOptions, device: torch.device, parts: Parts = FAST
 ) -> float | None:
-    """Matrix products of a CPU in the precision of the training, in operations a second."""
+    """The speed of a CPU's matrix products, in operations a second; None for another device."""
     if device.type != "cpu":
         return None
     return product_speed(chosen_precision(machine, device, parts)[0])
@@ -25,15 +25,15 @@ def chosen_precision(
 ) -> tuple[Precision, str]:
     """The precision of the option, and a line if "auto" does not measure the machine.
 
-    "auto" measures it for parts that have a mixed precision. Own parts that a model or its loss is
-    computed with may not bear bfloat16: with them, "auto" is float32.
+    "auto" measures the machine for parts that have a mixed precision. Own parts of the model or the
+    loss may not bear bfloat16: with them, "auto" is float32.
     """
     if machine.precision != "auto" or parts.mixed_precision is None:
         return "float32" if machine.precision == "auto" else machine.precision, ""
-    own = {field: name for field, name in parts.own.items() if field in ("dropout", "losses")}
-    names = [f"{field} {name}" for field, name in (own | parts.own_model).items()]
+    fields = {"dropout", "losses", *parts.own_model}
+    names = [f"{field} {name}" for field, name in parts.own.items() if field in fields]
     if parts.losses is PLAIN.losses:
-        return "float32", "precision float32: the plain losses have no other"
+        return "float32", "precision float32: the plain losses know no other"
     if names:
         reason = f"{', '.join(names)} may not bear bfloat16"
         return "float32", f"precision float32: {reason} (precision bf16 tries it)"

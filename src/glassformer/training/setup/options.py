@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 TEXT_SEED = 1
-"""The seed of what happens to the text: held-out, joined and marked pairs, subwords."""
+"""The seed of all draws from the text: held-out, joined and marked pairs, subwords."""
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
@@ -61,7 +61,7 @@ _RECIPES: dict[str, dict[str, object]] = {
         **{"both_ways": 0.0, "joined_pairs": 0.0, "placeholders": 0.0},
     }
 }
-"""The options that a recipe gives, unless they are given otherwise."""
+"""The options that each recipe sets, unless the caller sets them."""
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
@@ -79,12 +79,12 @@ class StartOptions(Options):
     """Where a training begins: fine-tuning goes on from a bundle."""
 
     parent: Path | None = Field(default=None, validation_alias=AliasChoices("from", "parent"))
-    """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
+    """Bundle to go on from, with other pairs: its sizes, subwords and normalisation stay."""
     general: Files = Field(default=(), max_length=2)
-    """With --from, pairs of the parent's kind of text: their scores show the child's forgetting."""
+    """With --from, pairs of the parent's kind of text, whose scores show the child's forgetting."""
     replay: Path | None = None
-    """With --from, text in the source language. The child learns the parent's translations of it
-    too, and forgets less. At most as many lines are used as there are pairs."""
+    """With --from, text in the source language. The child also learns the parent's translations
+    of this text, and forgets less. At most as many lines are used as there are pairs."""
     trim_vocabulary: bool = False
     """With --from, keep only the subwords of the training's texts: smaller and faster, if the
     parent knows many languages."""
@@ -106,7 +106,7 @@ class PairOptions(Options):
     max_chars: int = Field(default=Limits.max_chars, ge=1)
     """Most characters of a side; longer pairs are dropped."""
     max_ratio: float = Field(default=Limits.max_ratio, ge=1)
-    """Greatest ratio of two lengths, one over 20 characters; other pairs are dropped."""
+    """Greatest ratio of a pair's lengths, if one is over 20 characters; other pairs are dropped."""
 
     @property
     def limits(self) -> Limits:
@@ -122,7 +122,7 @@ class TextOptions(PairOptions):
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: unchanged texts. None: text."""
     also: Files = Field(default=(), max_length=2)
-    """Further training pairs, such as those of 'glassformer backtranslate': none is held out."""
+    """Further training pairs, such as those of 'glassformer backtranslate'; none is held out."""
     also_weight: float = Field(default=1.0, gt=0, le=100)
     """Readings of each of the further pairs in an epoch; 0.5: a random half of them."""
     also_tag: str = ""
@@ -134,13 +134,13 @@ class TextOptions(PairOptions):
     """Share of the pairs that training reads once more, with placeholders, tags, addresses and
     emoji on both sides."""
     tokenizer: Files = Field(default=(), max_length=2)
-    """SentencePiece model that exists already: one for both sides, or two."""
+    """SentencePiece model to use: one for both sides, or two."""
     subwords: Subwords = "bpe"
     """Kind of subword model."""
     joint: bool = True
     """One vocabulary for both sides."""
     vocab_size: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Subwords of a vocabulary."""
+    """Number of subwords of a vocabulary."""
     max_tokens: int = Field(default=250, ge=1)
     """Most subwords of a side; longer pairs are dropped, and counted."""
 
@@ -187,7 +187,7 @@ class LengthOptions(Options):
     updates: int | None = Field(default=None, ge=1)
     """Number of updates; instead of epochs."""
     validations: int = Field(default=25, ge=1)
-    """Number of validations: each translates and scores the validation pairs."""
+    """Number of validations; each translates and scores the validation pairs."""
     metric: TextMetric | Literal["loss"] | None = None
     """Score that ranks the checkpoints, ends training early and chooses the length penalty. None:
     bleu; chrf (chrF++) if hardly any validation reference has four words."""
@@ -259,8 +259,8 @@ class TrainConfig(
 ):
     """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
 
-    The same command again continues where it was. Options without a value (None) are chosen from
-    the data, each with a printed reason.
+    The same command again continues a stopped training. Options without a value (None) are chosen
+    from the data, each with a printed reason.
     """
 
     groups: ClassVar[dict[str, str]] = {
@@ -302,9 +302,9 @@ class TrainConfig(
             raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
         for name in ("general", "replay", "trim_vocabulary"):
             if getattr(self, name) and self.parent is None:
-                raise ValueError(f"{name} belongs to fine-tuning: give the bundle with --from")
+                raise ValueError(f"{name} belongs to fine-tuning: give a parent bundle")
         if len(self.tokenizer) == 2 and self.joint:
-            raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
+            raise ValueError("two tokenizers are not joint: set joint to false")
         if self.both_ways and not self.joint:
             raise ValueError("both_ways needs one vocabulary: joint true, or both_ways 0")
         if self.tying in ("three-way", "embeddings") and not self.joint:

@@ -83,8 +83,9 @@ def prepare(
 ) -> Prepared:
     """Settle the options, and make the data of the training, in the run's directory.
 
-    It uses the files of an earlier call again. A run that has begun keeps its options and its text;
-    InputError for others. ``parts``: None takes those of ``config.plain``. ``note`` gets choices.
+    Files of an earlier call are used again. A run that has begun keeps its options and its text;
+    InputError for others. ``parts``: None takes those of ``config.plain``. ``note`` gets the
+    reasons.
     """
     parts = parts or (PLAIN if config.plain else FAST)
     check_precision(config.precision, parts)
@@ -152,7 +153,7 @@ def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], s
             return pairs[:_VALIDATION_PAIRS], note
         return pairs, f"validation: {len(pairs):,} pairs"
     if kept.held_out:
-        note = f"validation: {kept.held_out:,} training pairs held out (no --valid was given)"
+        note = f"validation: {kept.held_out:,} training pairs held out (no others were given)"
         if kept.left_out:
             note += f"; {kept.left_out:,} more have the same sources, and are left out"
         return list(read_pairs(kept.run.valid)), note
@@ -178,7 +179,7 @@ def _packed(
     *,
     text: TextOptions,
 ) -> Packed:
-    """The pairs as ids in a directory, packed by an earlier call or now; ``longest``: a side."""
+    """The pairs as ids in a directory, packed by an earlier call or now."""
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]

@@ -110,7 +110,7 @@ def choose(
         choices["vocab_size"] = subwords, f"about {tokens:,} tokens of text"
     choices["batch_tokens"] = fit.batch_tokens, "smaller batches learn more from each token"
     per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
-    choices |= _schedule(config, fit, per_epoch=max(1.0, per_epoch), given=config.warmup)
+    choices |= _schedule(config, fit, per_epoch=max(1.0, per_epoch), warmup_option=config.warmup)
     before = "a run as short as this gets further with it than with the paper's post-norm"
     choices["norm"] = fit.norm, before if fit.norm == "pre" else "the paper's"
     preset = presets[config.preset or fit.preset]
@@ -155,7 +155,7 @@ def ranked(
 def choose_in_time(
     config: TrainConfig, *, pairs: int, tokens: int, speed: float | None
 ) -> tuple[TrainConfig, list[str]]:
-    """As :func:`choose`; with ``config.minutes`` on a machine of known ``speed``, for this time.
+    """As :func:`choose`, for the time of ``config.minutes`` on a machine of known ``speed``.
 
     ``speed``: matrix products, in operations a second. The last reason estimates the number of
     updates.
@@ -187,9 +187,9 @@ def estimated_seconds(settled: TrainConfig, *, vocab_size: int, speed: float) ->
 
 
 def size_in_time(given: SizeOptions, *, pairs: int, vocab_size: int, operations: float) -> str:
-    """The largest size for so many pairs that reads half of its tokens in so many operations.
+    """The largest size for so many pairs that reads half of its tokens in ``operations``.
 
-    If they are too few for every size, the size is "hurried".
+    If no size does, the answer is "hurried".
 
     >>> sizes = {"pairs": 29_000, "vocab_size": 10_000}
     >>> [size_in_time(SizeOptions(), **sizes, operations=each) for each in (2.9e14, 5.8e14)]
@@ -210,13 +210,13 @@ def _size(preset: str | None) -> str | None:
     return None if preset is None else preset.removesuffix("-deep-shallow")
 
 
-def _operations(given: SizeOptions, preset: str, vocab_size: int) -> float:
+def _operations(options: SizeOptions, preset: str, vocab_size: int) -> float:
     """Operations of training on a token: six for each weight that the token meets.
 
     Half of the tokens meet the encoder, the others the decoder.
     """
     shape: dict[str, Any] = dict(presets[preset])
-    shape |= {name: value for name in shape if (value := getattr(given, name, None)) is not None}
+    shape |= {name: value for name in shape if (value := getattr(options, name, None)) is not None}
     width, inner = shape["d_model"], shape["d_ff"]
     encoder = shape["num_encoder_layers"] * (4 * width + 2 * inner) * width
     decoder = shape["num_decoder_layers"] * (8 * width + 2 * inner) * width
@@ -228,11 +228,11 @@ def _class(pairs: int) -> _Class:
 
 
 def _schedule(
-    length: LengthOptions, fit: _Class, *, per_epoch: float, given: int | None
+    length: LengthOptions, fit: _Class, *, per_epoch: float, warmup_option: int | None
 ) -> Choices:
     """Length, warm-up and rate; with ``minutes``, the time decides the length.
 
-    ``given``: the warm-up of the options.
+    ``warmup_option``: the warm-up of the options.
     """
     choices: Choices = {}
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
@@ -246,7 +246,7 @@ def _schedule(
         short = "at most; no more than a fifth of the updates that the time allows"
     choices["warmup"] = warmup, "for a model of this size" if warmup == fit.warmup else short
     # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
-    factor = fit.rate_factor * min(1.0, ((given or warmup) / fit.warmup) ** 0.5)
+    factor = fit.rate_factor * min(1.0, ((warmup_option or warmup) / fit.warmup) ** 0.5)
     choices["rate_factor"] = round(factor, 4), "for a model of this size and this warmup"
     return choices
 

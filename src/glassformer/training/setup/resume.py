@@ -30,7 +30,7 @@ _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "beam"}
 )
-_LENGTHS = ("minutes", "epochs", "updates")  # more of the same continues a run
+_LENGTHS = ("minutes", "epochs", "updates")  # a greater one continues a run
 _SCORED = ("test", "general")  # inputs that change no weight
 
 
@@ -38,9 +38,9 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
     """Raise InputError if an input file has changed since the run began; return the pairs' hash.
 
     ``inputs``: the files by the names of their options; ``parent``: a bundle. A run that has not
-    begun accepts other text: it removes its data of the earlier text.
+    begun accepts other text, and loses its data of the earlier text.
     """
-    for file in chain.from_iterable(inputs.values()):  # a run reads it again and again
+    for file in chain.from_iterable(inputs.values()):  # a run reads each file several times
         with suppress(OSError):  # the later reader says why
             check_regular(file)
     of_parent: Files = ()
@@ -108,9 +108,9 @@ def record_options(config: TrainConfig, run: RunDirectory) -> None:
 
 def changed_text(run: RunDirectory, option: str, files: Files) -> InputError:
     """The error for files that have changed since the run began."""
-    given = " and ".join(map(str, files)) or "none given"
+    names = " and ".join(map(str, files)) or "none given"
     return InputError(
-        f"{run.path}: the text of option {option} ({given}) has changed since this run began:"
+        f"{run.path}: the text of option {option} ({names}) has changed since this run began:"
         " give another directory, or remove that one"
     )
 
@@ -122,4 +122,4 @@ def _read(path: Path, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     try:
         return read(path)
     except InputError as error:
-        raise InputError(f"{error}: remove it to record it anew") from error
+        raise InputError(f"{error}: remove the file to record it anew") from error

@@ -1,7 +1,7 @@
 """The directory of a run: the name of each of its files, and its lock.
 
-One training at a time works in it. The operating system holds the lock and frees it when its
-process ends, however that ends.
+One training at a time works in the directory. The operating system frees the lock when the process
+ends, in whatever way.
 """
 
 import os
@@ -43,7 +43,7 @@ class RunDirectory:
         self.kept = data / "kept.jsonl"  # until it is divided into the next two files
         self.train = data / "train.jsonl"
         self.valid = data / "valid.jsonl"  # the pairs that are held out
-        self.augmented = data / "augmented.jsonl"  # made of the others, or of the option also
+        self.augmented = data / "augmented.jsonl"  # made of `train`, or of the option also
         self.replay = data / "replay.jsonl"  # the parent's translations
 
     def pairs(self) -> Iterator[Pair]:
@@ -78,7 +78,7 @@ class RunDirectory:
                 holder = file.read(_MOST_BYTES).decode("utf-8", "replace") or "a process"
                 raise InputError(
                     f"another training works in {self.path}: {holder}: wait until it ends, or give"
-                    " another directory (option --out)"
+                    " another directory"
                 )
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
@@ -90,7 +90,7 @@ class RunDirectory:
         """Make the directory; refuse one with other files that the run would overwrite."""
         try:
             (self.path / "data").mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:  # a NUL in a name is the second
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = getattr(error, "strerror", error)
             raise InputError(
                 f"run {self.path}: cannot be made ({reason}): give a directory that can be written"
@@ -100,8 +100,7 @@ class RunDirectory:
         foreign = [self.path / name for name in _WRITTEN if (self.path / name).exists()]
         if foreign and not ours:
             raise InputError(
-                f"{foreign[0]} is there already, and no training made it: give a new directory as"
-                " run (option --out)"
+                f"{foreign[0]} is there already, and no training made it: give a new directory"
             )
 
     def remove_derived(self) -> None:
@@ -114,7 +113,7 @@ class RunDirectory:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock the file; False if another process has. True, too, where there are no locks."""
+    """Lock the file; False if another process holds the lock. True where there are no locks."""
     try:
         import fcntl
     except ImportError:
@@ -129,7 +128,7 @@ def _lock(file: BinaryIO) -> bool:
 
 
 def _lock_on_windows(file: BinaryIO) -> bool:
-    """The same by a byte after the text, because nobody else can read a locked byte."""
+    """Lock one byte after the text on Windows: a locked byte cannot be read."""
     import msvcrt
 
     file.seek(_MOST_BYTES)

@@ -1,7 +1,7 @@
 """Where a training begins: random weights, or those of a parent.
 
-Both starts have the same methods. After :func:`start_of`, nothing asks which one it is, but for the
-scores of parent and child at the end.
+Both starts have the same methods. After :func:`start_of`, only the scores of parent and child at
+the end ask which start a training has.
 """
 
 import random
@@ -47,7 +47,7 @@ from glassformer.training.setup.run_directory import RunDirectory
 __all__ = ["Parent", "Scratch", "Start", "start_of"]
 
 _OF_THE_PARENT = (*SizeOptions.model_fields, "vocab_size", "tokenizer", "subwords", "joint")
-# The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
+# The highest learning rates for a width of 128; as in the paper, they fall with the width's root.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
 
@@ -59,7 +59,7 @@ class Scratch:
     parts: Parts
     device: torch.device
     normalisation: Normalisation = "text"
-    languages: None = None  # if the files' names do not tell
+    languages: None = None  # a Parent has those of its bundle
     parent: None = None
 
     def settled(self, config: TrainConfig, kept: KeptPairs) -> tuple[TrainConfig, list[str]]:
@@ -148,7 +148,7 @@ class Parent:
     def with_subwords(
         self, _text: TextOptions, kept: KeptPairs
     ) -> tuple["Parent", tuple[Tokenizer, Tokenizer], list[str]]:
-        """As a :class:`Scratch` does, after writing the pairs of the option ``replay``."""
+        """As :meth:`Scratch.with_subwords`, after writing the pairs of the option ``replay``."""
         if self.options.replay and not kept.run.replay.exists():
             self._write_replay(self.options.replay, kept)
         if not self.options.trim_vocabulary:
@@ -169,7 +169,7 @@ class Parent:
         translator = TextEngine.of(
             parent.model, parent.tokenizers, self.parts, preprocessing=parent.preprocessing
         )
-        with working("translating the text of --replay"):
+        with working("translating the replay text"):
             translations = translator.translate(sources, SearchOptions(beam=1))
         texts = [translation.text for translation in translations]
         write_pairs(kept.run.replay, map(Pair, map(normalise, sources), texts))
@@ -196,23 +196,21 @@ def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
     if config.parent is None:
         return Scratch(parts, device)
     fields = TrainConfig.model_fields
-    given = [name for name in _OF_THE_PARENT if getattr(config, name) != fields[name].default]
-    if given:
-        raise UsageError(
-            f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
-        )
+    names = [name for name in _OF_THE_PARENT if getattr(config, name) != fields[name].default]
+    if names:
+        raise UsageError("comes from the parent bundle: leave it out", argument=names[0])
     parent = load_bundle(config.parent, device=device, build=parts.build, own=parts.own)
     languages = config.language_pair
     if parent.language_tokens and languages:
         parent = parent.between(*languages)
     if config.normalisation not in (None, parent.normalisation):
         raise UsageError(
-            f"normalisation {config.normalisation}: the bundle of --from has"
-            f" {parent.normalisation}: leave it out"
+            f"{config.normalisation}: the parent bundle has {parent.normalisation}: leave it out",
+            argument="normalisation",
         )
     source, target = parent.tokenizers
     if config.both_ways and source.serialized != target.serialized:
-        raise UsageError("both ways: it needs one vocabulary, and the bundle of --from has two")
+        raise UsageError("needs one vocabulary; the parent bundle has two", argument="both_ways")
     return Parent(parent, parts, config)
 
 
@@ -233,7 +231,7 @@ def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
 
 
 def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
-    """The parent with the subwords of the run's pairs alone, and their rows of its weights."""
+    """The parent with the subwords of the run's pairs alone, and their rows of the weights."""
     source, target = parent.tokenizers
     if source.serialized == target.serialized:
         new_source, kept_source = trim_tokenizer(source, chain.from_iterable(run.pairs()))
