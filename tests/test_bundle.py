@@ -490,7 +490,7 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
             loaded(tmp_path / "own", wrong)
         assert str(raised.value) == (
             f"{tmp_path / 'own'}: trained with '{part}': give parts with that name (in Python),"
-            " or train it anew with the package's"
+            " or train anew with the package's parts"
         )
     with pytest.raises(InputError, match="trained with 'attention"):
         Translator.load(tmp_path / "own")

@@ -481,7 +481,7 @@ def test_a_translator_is_shown_in_one_line(translator):
         ({"min_length": 21}, "min_length 21: this model has room for 20 subwords: give less"),
         (
             {"prefixes": ["Hund"], "no_repeat_ngram": 2},
-            "no_repeat_ngram 2: it could forbid what a prefix demands: leave one of them out",
+            "no_repeat_ngram 2: it could forbid subwords of a prefix: give only one of the two",
         ),
     ],
 )

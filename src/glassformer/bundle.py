@@ -238,7 +238,7 @@ def load_bundle(
             part = repr(f"{part} {name}")  # a stranger's text
             raise InputError(
                 f"{directory}: trained with {part}: give parts with that name (in Python), or train"
-                " the bundle anew"
+                " anew with the package's parts"
             )
     model = unfilled(lambda: build(config.model))
     load_weights(model, dict(read_tensors(path, shapes_of(model))), path)

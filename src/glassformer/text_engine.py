@@ -149,7 +149,7 @@ class TextEngine:
         if options.no_repeat_ngram and forced:
             raise UsageError(
                 f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid subwords of"
-                " a prefix: leave one of them out"
+                " a prefix: give only one of the two"
             )
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:

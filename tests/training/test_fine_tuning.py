@@ -205,17 +205,17 @@ def test_what_the_parent_decides_cannot_be_given(child, option, parent):
         "activation": "gelu",
         "subwords": "unigram",
     }.get(option, (parent / "tokenizer.model",))
-    with pytest.raises(UsageError, match=f"{option.replace('_', ' ')}: the bundle of --from"):
+    with pytest.raises(UsageError, match=f"{option} comes from the parent bundle"):
         prepare(child(**{option: value}))
 
 
 def test_two_vocabularies_cannot_be_learnt_both_ways(child, bundle_directory):
-    with pytest.raises(UsageError, match="both ways: it needs one vocabulary"):
+    with pytest.raises(UsageError, match="both_ways needs one vocabulary"):
         prepare(child(parent=bundle_directory, both_ways=0.5))
 
 
 def test_another_normalisation_is_refused(child):
-    with pytest.raises(UsageError, match="the bundle of --from has none: leave it out"):
+    with pytest.raises(UsageError, match="the parent bundle has none: leave it out"):
         prepare(child(normalisation="text"))
 
 
@@ -223,7 +223,7 @@ def test_another_normalisation_is_refused(child):
 def test_options_of_fine_tuning_need_a_parent(config, write, option):
     values = {"general": ("a", "b"), "replay": write("a.txt", ["a"]), "trim_vocabulary": True}
     with pytest.raises(
-        ValidationError, match=f"{option} belongs to fine-tuning: give the bundle with --from"
+        ValidationError, match=f"{option} belongs to fine-tuning: give a parent bundle"
     ):
         config(**{option: values[option]})
 

@@ -264,7 +264,7 @@ def test_a_translator_of_few_updates_and_no_score_is_called_worthless(
     for note in notes:
         assert re.fullmatch(
             "this translator is worthless: 3 updates are too few to learn from;"
-            " --minutes [0-9]+ would be enough for 1,000,000 here",
+            " [0-9]+ minutes would be enough for 1,000,000 here",
             note,
         )
 

@@ -137,7 +137,7 @@ def test_a_word_too_many_is_named():
         (["--dropout", "1"], "--dropout '1': expected less than 1"),
         (["--batch-tokens", "2"], "--batch-tokens '2': expected at least 16"),
         (["--epochs", "2", "--updates", "9"], "give epochs or updates, not both"),
-        (["--tokenizer", "x", "y"], "two tokenizers are not joint: add joint false (--no-joint)"),
+        (["--tokenizer", "x", "y"], "two tokenizers are not joint: set joint to false"),
         (["--format", "tvs"], "--format 'tvs': expected 'lines', 'tsv', 'tsv-quoted' or 'jsonl' ("),
         (["--clip", "9" * 99 + "x"], f"--clip '{'9' * 59}…: expected a number"),
     ],

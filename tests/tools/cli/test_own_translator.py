@@ -190,7 +190,7 @@ def test_other_commands_refuse_a_bundle_with_mistakes(mistaken, refused, tmp_pat
     assert status == 1
     assert line == (
         f"{mistaken}: trained with 'model Transformer with padding-inverted': give parts with"
-        " that name (in Python), or train it anew with the package's"
+        " that name (in Python), or train anew with the package's parts"
     )
 
 

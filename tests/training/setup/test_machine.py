@@ -54,7 +54,7 @@ def mine(query, key, value, mask):
         (replace(FAST, model=mine), False, "model mine may not bear"),
         (replace(FAST, dropout=nn.AlphaDropout), False, "dropout AlphaDropout may not bear"),
         (replace(FAST, losses=mine), False, "losses mine may not bear"),
-        (replace(FAST, losses=PLAIN.losses), False, "the plain losses have no other"),
+        (replace(FAST, losses=PLAIN.losses), False, "the plain losses know no other"),
     ],
 )
 def test_the_parts_say_whether_the_precision_is_measured(monkeypatch, parts, measured, reason):

@@ -56,7 +56,7 @@ def test_pairs_are_held_out_and_not_trained_on(notes, config, count, held_out):
     if held_out:
         assert len(prepared.valid) == held_out
         assert not {tuple(pair) for pair in prepared.valid} & set(trained)
-        assert noted(notes, f"validation: {held_out:,} training pairs held out (no --valid")
+        assert noted(notes, f"validation: {held_out:,} training pairs held out (no others")
     else:
         assert [tuple(pair) for pair in prepared.valid] == trained
         assert noted(notes, "on training pairs, because there are too few to hold some out")
@@ -74,7 +74,7 @@ def test_repeats_of_the_training_text_are_not_the_validation(notes, config, writ
     assert len(valid) == len(prepared.valid) == 10
     assert not {source.lower() for source in valid} & {s.lower() for s, _ in trained_on(prepared)}
     assert len(trained_on(prepared)) == 500 - 5 * 10
-    note = "10 training pairs held out (no --valid was given); 40 more have the same sources, and"
+    note = "10 training pairs held out (no others were given); 40 more have the same sources, and"
     assert noted(notes, note)
     notes.clear()
     prepare(config(60, pairs=files), note=notes.append)  # from the files of the run
