@@ -1,7 +1,7 @@
 """The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
 
-The parts can be used alone (``from glassformer import MultiHeadAttention``); ``Translator`` and
-``train`` are for practical work, as the command ``glassformer`` is. ``Parts`` holds the forms that
+The parts can be used alone (``from glassformer import MultiHeadAttention``). For practical work
+there are ``Translator``, ``train``, and the command ``glassformer``. ``Parts`` holds the forms that
 both run: ``FAST``, ``PLAIN``, or forms of your own.
 
 ``__init__.pyi`` names the module of each public name.

@@ -91,8 +91,8 @@ class Bundle:
         """
         of_source, of_target = self.languages or (None, None)
         if self.language_tokens is None:
-            for side, asked, ours in (("source", source, of_source), ("target", target, of_target)):
-                if asked is not None and ours not in (asked, standard_code(asked)):
+            for side, asked, code in (("source", source, of_source), ("target", target, of_target)):
+                if asked is not None and code not in (asked, standard_code(asked)):
                     pair = ", " + " to ".join(self.languages) if self.languages else ""
                     raise UsageError(
                         f"{asked!r}: this translator has one pair{pair}: leave it out",

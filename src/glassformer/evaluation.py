@@ -1,9 +1,9 @@
 """Scores of translations that others can repeat.
 
-Every score is sacreBLEU's (Post 2018, "A Call for Clarity in Reporting BLEU Scores") and comes with
-its signature, by which anybody can repeat the score. The *paper ruler* stands beside these scores:
-many papers print BLEU over lowercased, tokenised text, several points above BLEU over the text
-itself. Compare the ruler with such papers only.
+Every score is sacreBLEU's (Post 2018, "A Call for Clarity in Reporting BLEU Scores"). It comes with
+a signature, by which anybody can repeat it. The *paper ruler* stands beside these scores, because
+many papers print BLEU over lowercased, tokenised text. It lies several points above BLEU over the
+text itself. Compare the ruler with such papers only.
 
 :mod:`significance` tests whether two systems differ by more than chance.
 """
@@ -99,8 +99,8 @@ class Scores:
     """The scores of one output, all in percent but ``loss`` (nats a token).
 
     Lower is better for TER and the loss, higher for the others. ``ter`` and ``paper_ruler`` are
-    None after a quick scoring, and for a language that puts no spaces between words; the ruler also
-    for an unknown language. ``loss`` is None without a model.
+    None after a quick scoring, and for a language without spaces between words. The ruler is None
+    for an unknown language too. ``loss`` is None without a model.
     """
 
     sentences: int

@@ -19,8 +19,8 @@ __all__ = ["Comparison", "Difference", "compare"]
 class Difference:
     """Two systems under one metric.
 
-    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high): the
-    mean of the samples and half the width of their middle 95 %, within 0 to 100.
+    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high). Each is
+    the mean of the samples, plus and minus half the width of their middle 95 %, within 0 to 100.
     ``p_value`` is the probability of so large a difference by chance alone.
     """
 
@@ -42,7 +42,7 @@ class Comparison:
     chrf: Difference
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything under plain names, for JSON."""
+        """All scores by plain names, for JSON."""
         bleu, chrf = dataclasses.asdict(self.bleu), dataclasses.asdict(self.chrf)
         return {"sentences": self.sentences, "bleu": bleu, "chrf++": chrf}
 

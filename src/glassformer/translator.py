@@ -179,13 +179,13 @@ class Translator:
         """One translation for each text, in their order; a blank text gives a blank one.
 
         Lines are translated one by one, and so are sentences if the bundle has learnt from single
-        ones; the white space between them stays. With ``split=False``, only a line of more than 200
-        subwords is cut. A text of several segments has no alternatives.
+        sentences. The white space between them stays. With ``split=False``, only a line of more
+        than 200 subwords is cut. A text of several segments has no alternatives.
 
         ``prefixes``: the text that each translation begins with. ``alignment=True`` links each word
         to the source words that it was made from.
 
-        ``glossary``: target terms by source terms; a target term may be a list of forms, such as
+        ``glossary``: target terms by source terms. A target term may be a list of forms, such as
         cases, of which one will do. A term counts in a text that holds its words, exactly or with a
         capital at the start of a sentence. If a translation lacks the target term, it replaces the
         words that the alignment links to the source term. Without such words the translation stays.

@@ -2,9 +2,9 @@
 
 The decoder's cross-attention shows where each target position reads. Subwords are merged to words,
 and a word is linked to the source words that it reads most. The best layer and heads differ from
-model to model (:func:`~glassformer.alignment.heads.find_heads`). So does the best row: the row of
-the step that produces a word ("output"), or of the step that reads it, one later ("input";
-Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3: by then the decoder knows the word).
+model to model (:func:`~glassformer.alignment.heads.find_heads`). So does the best row of a word.
+The row "output" is that of the step that produces the word. The row "input" is one later: it reads
+the word, and the decoder knows it (Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3).
 """
 
 import logging
@@ -117,8 +117,8 @@ def align(
     model reads the target by teacher forcing, up to the layer of ``heads``; None: the bundle's
     heads.
 
-    Errors: InputError for a text that is longer than the model's positions, UnalignedError for a
-    model without cross-attention in each decoder block.
+    Errors: InputError for a text that is longer than the model's positions; UnalignedError for a
+    model that lacks cross-attention in a decoder block.
     """
     heads = heads or Heads.of(bundle.alignment, bundle.model.config)
     maps = word_attention(bundle, sources, targets, layers=(heads.layer,), rows=(heads.row,))

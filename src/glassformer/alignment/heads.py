@@ -38,8 +38,8 @@ class NoAnchorsError(InputError):
 def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
-    It starts with the best head and adds heads of that head's layer, first the head that lowers the
-    error rate of the mean most. At most 300 pairs are judged, by their anchors; more pairs make
+    It starts with the best head. Then it adds heads of that layer, each time the head that lowers
+    the error rate of the mean most. At most 300 pairs are judged, by their anchors; more pairs make
     better anchors.
 
     Errors: NoAnchorsError, and UnalignedError for a model that cannot align.

@@ -1,8 +1,8 @@
 """Terms in the places of the words that they translate.
 
-The search knows no terms. A translation that lacks one is aligned with its source, and the term
-takes the place of the words that are linked to it. Only these words change, so that no translation
-has a sentence more.
+The search knows no terms. A translation that lacks a term is aligned with its source. The term
+replaces the words that are linked to its source words. Only these words change, so that no
+translation has a sentence more.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -105,9 +105,9 @@ def term_places(
     """Each term of the source in the order of the text, its forms, and its place in the target.
 
     The place is the form, if the target holds one. Else it is the run of words that are most surely
-    linked to the term's words. Without such a run it is one word: linked to the term, or else
-    unlinked, or else linked unsurely to others. Of several it is nearest to the term's part of the
-    text. A term without such a word has no place.
+    linked to the term's words. Without such a run it is one word. Words linked to the term come
+    first, then unlinked ones, then words with unsure links. Of several, the word nearest to the
+    term's part of the text is taken. A term without such a word has no place.
 
     >>> term_places(Terms.of({"dog": "Hund"}), "a dog", "ein Tier da", [Link((2, 5), (4, 8))])
     [('dog', ('Hund',), (4, 8))]

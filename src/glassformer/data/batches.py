@@ -109,9 +109,10 @@ def _by_length(
 ) -> NDArray[np.int64]:
     """Rows by source length, then by target length, with ties in random order.
 
-    The target lengths rise under one source length and fall under the next: no batch spans a jump
-    from the longest target to the shortest. In each epoch other rows count as one token longer, so
-    that a batch brings new sentences together. These rows cost about one percent of padding.
+    The target lengths rise under one source length and fall under the next. So no batch spans a
+    jump from the longest target to the shortest. In each epoch other rows count as one token
+    longer, so that a batch brings new sentences together. These rows cost about one percent of
+    padding.
     """
     near_source = source + (generator.random(len(source)) < _LENGTHENED)
     near_target = target + generator.random(len(target))

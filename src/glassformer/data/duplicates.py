@@ -1,6 +1,6 @@
 """Finds sentences that occur again by their 64-bit hashes: eight bytes a sentence, no text.
 
-Equal hashes count as equal sentences; among a hundred million, that is wrong for less than one pair
+Equal hashes count as equal sentences. Among a hundred million, this is wrong for less than one pair
 in a thousand corpora. Python's hash of a text differs between processes, so no hash leaves the
 process that made it.
 """

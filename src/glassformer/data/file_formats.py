@@ -66,8 +66,8 @@ def split_record(
 ) -> tuple[str, str]:
     """The pair of one line; an :class:`InputError` names the fault of any other line.
 
-    A key of a JSON object may stand in the object, be a dotted path, or stand inside
-    ``"translation"``: Hugging Face's data sets keep the sides there, by language.
+    A key of a JSON object may stand in the object, or be a dotted path. It may also stand inside
+    ``"translation"``, where data sets of Hugging Face keep both sides by language.
 
     >>> split_record("Hallo\\tHello", "tsv")
     ('Hallo', 'Hello')

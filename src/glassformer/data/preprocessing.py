@@ -3,8 +3,8 @@
 A model reads units of the kind that it has learnt from: mostly single sentences, in one form of
 characters. A text is cut at its line ends and, if the model has learnt from single sentences, at
 sentence ends. Each segment is normalised, and remembers where it stood. The text between two
-segments also stands between their translations: white space, the bullet or number of a list, the
-bars of a table, and lines without letters.
+segments also stands between their translations. It is white space, the bullet or number of a list,
+the bars of a table, or lines without letters.
 """
 
 import re
@@ -186,9 +186,9 @@ class Preprocessing:
         return end
 
     def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
-        """The spans of a part of a line that are translated together: sentences, or all that fit.
+        """The spans of a part of a line that are translated each at once: a sentence, or several.
 
-        Sentences together have at most the 99th percentile of the training's characters.
+        Several sentences have at most the 99th percentile of the training's characters.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         first = last = start

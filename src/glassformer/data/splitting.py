@@ -28,7 +28,7 @@ _QUOTED = re.compile(r"[」』]\s*[とって]\Z")  # Japanese: a verb of saying 
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
-    """The first and the last place of each sentence of a line; all together they are the text.
+    """The span of each sentence of a line; together the spans are the whole text.
 
     ``language`` is a code such as "en": sentencex knows the abbreviations of many languages. A part
     without a letter, such as the number of a list, stands with the next sentence. So does a part

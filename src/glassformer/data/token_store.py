@@ -1,7 +1,7 @@
 """The corpus as token ids on disk, packed once and mapped into memory.
 
-A packed corpus is one directory. Each side has two raw little-endian files: ``source.ids``, all
-ids in one row, and ``source.offsets``, where each sentence begins and the last one ends
+A packed corpus is one directory. Each side has two raw little-endian files. ``source.ids`` has all
+ids in one row. ``source.offsets`` has the begin of each sentence and the end of the last
 (``int64``): sentence ``i`` is ``ids[offsets[i]:offsets[i + 1]]``. Nothing is read before it is
 used. The directory gets its name only when it is whole, with ``meta.json`` in it.
 """

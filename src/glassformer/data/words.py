@@ -87,8 +87,8 @@ def words(text: str) -> list[Span]:
     """The words of ``text``, in their order, as spans of characters.
 
     A word is a run of letters and digits, with apostrophes inside, or any other visible character
-    by itself. In scripts without spaces, such as Han, each character is a word: finer than the
-    language's words, but the same in all programs.
+    by itself. In scripts without spaces, such as Han, each character is a word. These are finer
+    than the language's words, but equal in all programs.
 
     >>> text = "Don't: 4.–7. März"
     >>> [text[slice(*word)] for word in words(text)]

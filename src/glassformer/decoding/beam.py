@@ -111,8 +111,9 @@ def best_continuations(
 ) -> list[Candidate]:
     """The `count` most probable targets that are one token longer, best first; at most all.
 
-    Row i of `log_probabilities` and `ids` has the most probable next tokens of `live[i]`, which are
-    enough: the best of all targets are among the best of each. An impossible target is left out.
+    Row i of `log_probabilities` and `ids` has the most probable next tokens of `live[i]`. They are
+    enough, because the best of all targets are among the best of each. An impossible target is left
+    out.
 
     >>> live = [Candidate((5,), -1.0, row=0), Candidate((7,), -2.0, row=1)]
     >>> log_probabilities, ids = torch.tensor([[-0.5, -3.0]] * 2), torch.tensor([[8, 9]] * 2)

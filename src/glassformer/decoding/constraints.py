@@ -124,12 +124,12 @@ class ForcedPrefix:
 class OutputRules:
     """The targets that a search may return: maximum lengths, ids, constraints and processors.
 
-    No target reads as empty. Its first token is not the end symbol; after a first token of white
-    space, the second is neither white space nor the end. A target begins with the vocabulary's
-    prefix, which has log-probability 0. `max_lengths` (batch,) counts the steps of each sentence,
-    the end symbol too; all tensors of a search are on the device of `max_lengths`. `best_tokens`
-    chooses tokens where no rule but the special ids acts. Raises `ValueError` if a length is below
-    1.
+    No target reads as empty. Its first token is not the end symbol. After a first token of white
+    space, the second is neither white space nor the end symbol. A target begins with the
+    vocabulary's prefix, which has log-probability 0. `max_lengths` (batch,) counts the steps of
+    each sentence, the end symbol too. All tensors of a search are on the device of `max_lengths`.
+    `best_tokens` chooses tokens where no rule but the special ids acts. Raises `ValueError` if a
+    length is below 1.
     """
 
     max_lengths: Tensor

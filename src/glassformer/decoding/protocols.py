@@ -1,7 +1,7 @@
 """The protocols between the searches and a model: a step function, a state, and a hypothesis.
 
-A search knows no model. It calls a *step function* with a state and the newest token of every row;
-the step function returns the logits of the next token and the next state. The search itself only
+A search knows no model. It calls a *step function* with a state and the newest token of every row.
+The step function returns the logits of the next token and the next state. The search itself only
 selects rows of the state. The first step reads the start symbol.
 """
 

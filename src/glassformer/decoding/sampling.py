@@ -154,7 +154,7 @@ def shape_distribution(
     tensor([[1., 0., 0.]])
     """
     top_k, top_p = sampling.top_k, sampling.top_p
-    # Softmax ignores a difference; without this one, a low temperature makes all numbers -inf.
+    # Softmax ignores the shift. Without it, a low temperature would make all numbers -inf.
     distances = log_probabilities - log_probabilities.amax(dim=-1, keepdim=True)
     probabilities = (distances / max(sampling.temperature, _COLDEST)).softmax(dim=-1)
     if top_k == 0 and top_p == 1:

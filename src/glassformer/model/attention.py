@@ -46,7 +46,8 @@ def scaled_dot_product_attention(
     that may attend to no key has weights of zero and reads zeros. The division by
     :math:`\sqrt{d_k}` keeps the variance of a score at 1 for every :math:`d_k`: the softmax does
     not saturate (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
-    scales the others up; the weights are returned as they were. The paper has no dropout there.
+    scales the others up. The returned weights are those before dropout. The paper has no dropout
+    there.
 
     >>> keys = torch.eye(2)
     >>> output, weights = scaled_dot_product_attention(100 * keys, keys, torch.tensor([[1.], [2.]]))

@@ -27,8 +27,8 @@ class BlockState:
     """One decoder block's key-value cache: of the target so far, and of the memory.
 
     The memory's keys and values are computed once a sentence; the target's grow by one position a
-    step. A step costs one row of the full pass and gives the same numbers: the causal mask hides
-    later positions from earlier ones anyway.
+    step. A step costs one row of the full pass and gives equal numbers, because the causal mask
+    hides later positions from earlier ones.
     """
 
     self_keys: Float[Tensor, "rows heads tgt_len d_head"]

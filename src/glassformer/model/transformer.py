@@ -23,8 +23,8 @@ class Transformer(nn.Module):
 
     The decoder reads ``target``, which begins with the start symbol. Masks come from
     ``config.pad_id`` if none is given. A ``source_mask`` of one row, ``(batch, 1, 1, src_len)``,
-    also hides its tokens from the decoder; a ``source_mask`` with a row for each query does not. A
-    ``target_mask`` has a row for each query, because it also hides the future. Decoding step by
+    also hides its tokens from the decoder. One with a row for each query acts in the encoder alone.
+    A ``target_mask`` has a row for each query, because it also hides the future. Decoding step by
     step gives these logits too: ``encode``, ``start``, then one ``step`` after another.
 
     >>> import torch

@@ -1,8 +1,8 @@
 """Reads the files of strangers: each file becomes checked values, or one line of error.
 
 A bundle, an import, a document, settings or a learner's file may be damaged, or made to do harm.
-Each function here reads one kind of content. It bounds size, depth and growth, and refuses what is
-no regular file. JSON becomes a record of the format's own type.
+Each function here reads one kind of content. It bounds size, depth and growth, and refuses a file
+that is not regular. JSON becomes a record of the format's own type.
 
 Texts (:mod:`glassformer.data.lines`) and bodies of requests have doors of their own.
 """
@@ -196,7 +196,7 @@ def read_tensors(
 ) -> Iterator[tuple[str, "Tensor"]]:
     """Name and numbers of each tensor in a safetensors file, read when it is asked for.
 
-    The names and shapes in its header are compared with ``shapes`` before any number is read: a
+    The names and shapes in the header are compared with ``shapes`` before any number is read. So a
     foreign file costs no memory. A tensor with the shape None is passed over; without ``shapes``,
     all are read. ``exact`` is for a file that the program has written: each tensor keeps its type
     and its values.

@@ -74,7 +74,7 @@ def save_tensors(
     """Write a safetensors file at once, with the rights that any new file has.
 
     ``safetensors.save`` would hold the weights twice more. ``save_file`` replaces the open file by
-    one of its own that only its owner can read, and does not flush it. Errors: ``OSError``.
+    a new one, which only its owner can read, and does not flush it. Errors: ``OSError``.
     """
     with open_atomically(path) as file:
         rights = os.fstat(file.fileno()).st_mode & 0o777

@@ -72,8 +72,7 @@ class Trainer:
     def fit(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
 
-        ``ranks`` are the processes that share each batch: this one alone, unless torchrun started
-        it.
+        ``ranks`` are the processes that share each batch; without torchrun, this process alone.
         """
         if ranks.size > 1:
             self.reporter.note(

@@ -41,8 +41,8 @@ class Reporter(Protocol):
 def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) -> T | None:
     """The result of ``compute``, which a translator can do without; None if an error ends it.
 
-    ``note`` gets a line about the error: no fault there, such as one of an own part, may cost a
-    finished training.
+    ``note`` gets a line about the error. No fault in ``compute``, such as one of an own part, may
+    cost a finished training.
 
     >>> beside("score", lambda: 1 / 0, note=print)
     no score: ZeroDivisionError: division by zero

@@ -37,7 +37,7 @@ def options(**changes):
     ("changes", "message"),
     [
         ({"epochs": 1.0, "updates": 5}, "give epochs or updates, not both"),
-        ({"tokenizer": ("a", "b")}, "two tokenizers are not joint: add joint false"),
+        ({"tokenizer": ("a", "b")}, "two tokenizers are not joint: set joint to false"),
         ({"tying": "three-way", "joint": False}, "three-way tying needs one vocabulary"),
         ({"both_ways": 0.3, "joint": False}, "both_ways needs one vocabulary"),
         ({"d_model": 31}, "d_model must be even, .* got 31"),

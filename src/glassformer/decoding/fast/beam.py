@@ -130,8 +130,8 @@ def _propose(
 ) -> tuple[BeamState[S], _Candidates]:
     """One step of the decoder, and the best continuations of each sentence.
 
-    It proposes 2 * beam of them. Each target has only one continuation that ends, so at least
-    `beam` of the proposed ones are unfinished.
+    It proposes 2 * beam continuations. Each target has only one that ends, so at least `beam` of
+    the proposed continuations are unfinished.
     """
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)

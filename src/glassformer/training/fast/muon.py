@@ -24,7 +24,7 @@ __all__ = ["Muon", "orthogonal"]
 _MOMENTUM = 0.95
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ITERATIONS = 3  # the source has 5
-_STEP = 0.2  # root mean square of an element's change over the rate, about Adam's
+_STEP = 0.2  # root mean square of the elements' change at rate 1, about Adam's
 
 
 def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "count rows cols"]:
@@ -50,8 +50,8 @@ def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "cou
 class Muon(torch.optim.Optimizer):
     """Muon for ``matrices``; ``others`` is the optimiser of all other weights.
 
-    If ``others`` is fused, Muon too divides the gradients by ``grad_scale``, changes nothing if
-    ``found_inf`` is 1, and does not wait for the device. ``products`` is the number type of its
+    If ``others`` is fused, Muon too divides the gradients by ``grad_scale``, and changes nothing if
+    ``found_inf`` is 1. It does not wait for the device. ``products`` is the number type of its
     matrix products, which ``ranks`` divide among themselves. Its state holds the ``momentum`` of
     each matrix.
     """

@@ -50,7 +50,7 @@ def check_precision(precision: str, parts: Parts) -> None:
 
 
 def precision_for(device: torch.device) -> Precision:
-    """bf16 if this machine multiplies faster in it, by measuring; otherwise float32.
+    """bf16 if this machine, by measuring, multiplies faster in bf16; otherwise float32.
 
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
     detects it in a moment. Other CPUs may be slower in a tiny product too, because it copies its

@@ -124,7 +124,7 @@ class TextOptions(PairOptions):
     also: Files = Field(default=(), max_length=2)
     """Further training pairs, such as those of 'glassformer backtranslate'; none is held out."""
     also_weight: float = Field(default=1.0, gt=0, le=100)
-    """Readings of each of the further pairs in an epoch; 0.5: a random half of them."""
+    """Readings of each further pair in an epoch; 0.5: a random half of these pairs."""
     also_tag: str = ""
     """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
     joined_pairs: float | None = Field(default=None, ge=0, le=1)
@@ -243,7 +243,7 @@ class MachineOptions(Options):
     """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``; in float32 and slower."""
     precision: Literal["auto", Precision] = "auto"
-    """auto: bf16 if this machine multiplies faster in it, by a measurement."""
+    """auto: bf16 if this machine, by a measurement, multiplies faster in bf16."""
     threads: int = Field(default=0, ge=0)
     """CPU threads; 0: all."""
     seed: int = Field(default=1, ge=0, lt=2**32)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Choices = dict[str, tuple[object, str]]
-"""Values of options by their names, each with its reason, or with "" if nobody needs one."""
+"""Values of options by their names, each with its reason, or with "" if it needs none."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def _schedule(
 
 
 def model_config(config: TrainConfig, vocabularies: dict[str, int | None]) -> ModelConfig:
-    """The model of a settled ``config``: its preset, with the options that replace parts of it.
+    """The model of a settled ``config``: the preset, with the options that change the preset.
 
     ``vocabularies``: their sizes and special symbols. Errors: :class:`UsageError` for options that
     do not fit together.

@@ -96,9 +96,9 @@ class RunDirectory:
                 f"run {self.path}: cannot be made ({reason}): give a directory that can be written"
                 " to"
             ) from error
-        ours = self.inputs.exists() or checkpoints(self.checkpoints)
+        begun = self.inputs.exists() or checkpoints(self.checkpoints)
         foreign = [self.path / name for name in _WRITTEN if (self.path / name).exists()]
-        if foreign and not ours:
+        if foreign and not begun:
             raise InputError(
                 f"{foreign[0]} is there already, and no training made it: give a new directory"
             )
