@@ -270,7 +270,7 @@ def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
 
 
 def _settings_hash(settings: dict[str, Any]) -> str:
-    """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
+    """The SHA-256 of settings without their own hash; white space and order do not matter."""
     hashes = {name: value for name, value in settings["sha256"].items() if name != _CONFIG}
     text = json.dumps(settings | {"sha256": hashes}, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode())

@@ -66,7 +66,7 @@ def itself(model: Transformer) -> SequenceModel:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingParts(SearchParts):
-    """The forms of the searches, and the decoder of a model that they ask; by default itself."""
+    """The forms of the searches, and the decoder that they step; by default the model itself."""
 
     decoder: Callable[[Transformer], SequenceModel] = itself
 
