@@ -226,7 +226,8 @@ def test_if_all_are_damaged_nothing_is_set_aside(tmp_path):
     damage(path / "state.json")
 
     with pytest.raises(
-        InputError, match=r"state.json: checksum mismatch.*; there is no other: give anoth"
+        InputError,
+        match=r"state.json: checksum mismatch.*; there is no other checkpoint: give anoth",
     ):
         load_newest(tmp_path, untrained(), print)
 

@@ -43,7 +43,7 @@ _NEVER = (
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffd\ufdd0-\ufdef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e001f\U000e0080-\U000effff" + "".join(map(chr, CONTROLS + _LAST))
 )
-_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # each font has pictures of its own there
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # private use: pictures that differ by font
 # The letters and signs of scripts that join their letters: Arabic, Indic, Khmer, Mongolian …
 _JOINING = (
     "\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff\u0710-\u0963\u0966-\u0dff\u0f00-\u109f\u1780-\u17b3"

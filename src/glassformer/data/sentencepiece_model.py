@@ -117,7 +117,7 @@ class SentencePieceModel:
 
 
 def _message_class() -> Any:
-    """protobuf's class of the message; InputError names the extra."""
+    """protobuf's class of the message; InputError names the extra to install."""
     try:
         return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto
     except Exception as error:  # protobuf is missing, or older than sentencepiece's code wants
