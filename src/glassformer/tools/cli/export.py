@@ -91,7 +91,7 @@ def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[st
         from glassformer.tools.web.living_page import write_page
 
         if out.exists():
-            raise UsageError(f"{out}: it exists; give a new file")
+            raise UsageError(f"{out} exists: give a new file")
         check_output("OUT", out)
         return write_page(bundle, out, face="translate", quantization=quantization)
     if options.to == "hugging-face":
