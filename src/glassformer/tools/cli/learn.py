@@ -266,7 +266,7 @@ class CompareOptions(LearnOptions):
         if not second.exists() and str(second) in known_mistakes():
             second = self.first.parent / f"translator-{second}"
             if not second.exists():
-                command = Folder(self.first.parent).command("train", "--mistake", second.name)
+                command = Folder(self.first.parent).command("train", "--mistake", str(self.second))
                 raise InputError(f"{second}: not trained yet; this trains it: {command}")
         return compare((self.first, second), self.out, self.parts)
 

@@ -44,7 +44,7 @@ def attention_probes(
 
 
 def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
-    """The laws of an attention that depends on distances alone, shown by the last two ``probes``."""
+    """The laws of an attention that depends on distances alone; the last two probes show them."""
     *_, short, hidden = probes
     return {
         "Hidden keys in front move all positions, and no score depends on that.": unchanged(

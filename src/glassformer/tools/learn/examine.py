@@ -1,4 +1,4 @@
-"""From a learner's file to a verdict: a worker runs the file, and this process judges the values."""
+"""From a learner's file to a verdict: a worker runs the file, this process judges the values."""
 
 import json
 import os

@@ -85,8 +85,8 @@ class KnownMistake(_Record):
 class Lesson(_Record):
     """One lesson. ``holes`` maps each hole to the part of the package that is its solution.
 
-    ``section`` is the paper's; an exercise has ``source`` instead, and no hints. ``hints`` has three
-    hints for each hole. In the file, mistakes stand under the names of their holes.
+    ``section`` is the paper's; an exercise has ``source`` instead, and no hints. ``hints`` has
+    three hints for each hole. In the file, mistakes stand under the names of their holes.
     """
 
     name: str

@@ -15,7 +15,7 @@ RIGHT = "right parts"
 
 
 def cost_of(mistake: str) -> str | None:
-    """The measured harm of a mistake; None unless all translators with it are worse than all without.
+    """The measured harm of a mistake; None if not every translator with it is worse.
 
     >>> print(cost_of("causal-missing"))
     Measured: 0 % of phrases are right with it, 75 to 81 % without; the loss is 0.07, not 0.12.

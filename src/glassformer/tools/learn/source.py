@@ -1,4 +1,4 @@
-"""Functions and methods of a learner's file, by their names, as text."""
+"""Finds functions and methods of a learner's file by name, as text."""
 
 import ast
 import codecs
@@ -12,7 +12,7 @@ from glassformer.support.strangers import read_bytes
 __all__ = ["MOST_BYTES", "body_of", "definition", "lines_of", "read_source", "source_of"]
 
 MOST_BYTES = 1 << 20
-"""Of a learner's file."""
+"""The greatest size of a learner's file."""
 
 
 def read_source(file: Path) -> str:

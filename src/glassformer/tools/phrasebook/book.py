@@ -137,7 +137,7 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
 def _sample(
     years: Sequence[int], size: int, locales: tuple[Locale, Locale], rng: Random
 ) -> list[Phrase]:
-    """Different phrases whose main year is in ``years``; a second year may be a training year."""
+    """Different phrases with a main year in ``years``; a second year may be a training year."""
     held_out = bool(HELD_OUT.intersection(years))
     forms = [form for form in FORMS if form.dated or not held_out]
     weights = [form.weight for form in forms]
@@ -157,8 +157,8 @@ def _sample(
             if len(phrases) == size:
                 return list(phrases.values())
     raise UsageError(
-        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: found only {len(phrases)}"
-        " different phrases; ask for fewer, or choose another language"
+        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: there are only"
+        f" {len(phrases)} different phrases; ask for fewer, or choose another language"
     )
 
 

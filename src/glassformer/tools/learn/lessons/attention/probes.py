@@ -46,10 +46,10 @@ RANDOM = "query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"
 ALL_KEYS = _attended(RANDOM)
 REVERSED = _attended(f"{RANDOM}, keys and values in reversed order", reverse=True)
 PADDED = _attended(
-    "the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
+    f"{RANDOM}, and a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
     hides(7, 3),
 )
-EMPTY_ROW = "the same, with a mask (5, 7) that hides all keys from the second query"
+EMPTY_ROW = f"{RANDOM}, and a mask (5, 7) that hides all keys from the second query"
 SECOND_QUERY = (torch.arange(5) == 1)[:, None].expand(5, 7)
 CHECK = Check(
     probes={
