@@ -126,7 +126,7 @@ def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
 def _translated(
     translator: Translator, texts: list[str], options: BacktranslateOptions, number: int
 ) -> list[Translation]:
-    """The translations of a window; ``number``, that of its first line, seeds the draws."""
+    """The translations of a window; ``number``, of the first line, seeds the draws."""
     from glassformer.translator import Sampling
 
     sampling = Sampling(seed=options.seed + number) if options.sample else None

@@ -31,7 +31,7 @@ __all__ = ["OPTIONS", "EvaluateOptions", "run"]
 
 
 class EvaluateOptions(LoadingOptions):
-    """Score translations: either those of a bundle, or those in a file.
+    """Score the translations of a bundle or of a file.
 
     glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
     A TSV or JSON-lines file holds both: glassformer evaluate BUNDLE test.tsv.

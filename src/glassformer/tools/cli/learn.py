@@ -224,8 +224,8 @@ class ResetOptions(LessonOptions):
 class TrainOptions(FolderOptions, PhraseOptions):
     """Train a translator of dates and amounts with your parts in it, and score it.
 
-    The phrases and the sizes are those of 'glassformer demo'; norm, label smoothing and dropout are
-    the paper's. The plain forms of the code run.
+    Phrases and sizes are as in 'glassformer demo'; norm, label smoothing and dropout are the
+    paper's. The plain forms of the code run.
     """
 
     epochs: float = Field(2.0, gt=0)

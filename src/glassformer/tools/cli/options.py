@@ -189,7 +189,7 @@ def naming_options(options: type[Options]) -> Iterator[None]:
         raise
     except ChecksumError as error:
         if "verify" in names:
-            raise ChecksumError(f"{error}; --no-verify takes it as it is") from error
+            raise ChecksumError(f"{error}; --no-verify loads it unchecked") from error
         raise
 
 

@@ -70,7 +70,7 @@ def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Part
 
 
 def _print_parts(whose: Mapping[str, str]) -> None:
-    """Print each owner's lessons; parts with a mistake and unused parts stand one by one."""
+    """Print each owner's lessons, and by name the parts with a mistake and the unused parts."""
     owners: dict[str, list[str]] = {}
     for lesson in lessons():
         for place in lesson.holes.values():

@@ -49,7 +49,7 @@ class MasksOptions(PlotOptions):
     bundle: Path | None = None
     """Cut the sentences by this translator's tokenizers; None: at white space."""
     padding: int = Field(2, ge=0, le=500)
-    """Padding symbols after each sentence, as beside a longer one in a batch."""
+    """Padding symbols after each sentence, as beside a longer sentence in a batch."""
 
     def draw(self) -> Figure:
         from glassformer.tools.inspection.plots.masks import PAD, plot_masks

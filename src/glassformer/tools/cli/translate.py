@@ -70,7 +70,7 @@ class TranslateOptions(LoadingOptions):
     repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
     """Above 1: subwords that the translation already holds become less probable. 1: no change."""
     no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
-    """No N subwords stand twice in a translation in the same order. 0: they may."""
+    """No sequence of N subwords stands twice in a translation. 0: it may."""
     min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
     """Least number of subwords of a translation."""
     prefix: str = ""
@@ -87,7 +87,7 @@ class TranslateOptions(LoadingOptions):
     top_p: float = Field(1.0, gt=0, le=1)
     """With --sample: draw from the most probable tokens whose probabilities sum to X."""
     seed: int = 1
-    """With --sample: the same seed draws the same translation of the same text and line."""
+    """With --sample: seed of the draws, which also depend on a line's number."""
     format: Literal["text", Markup] = "text"
     """Format of the input. Every format but text reads the whole input as one file and keeps its
     markup. srt, vtt: subtitles; po: gettext messages; docx: Word (po and docx: extra documents)."""
@@ -226,7 +226,7 @@ def _translate_input(
 
 
 def _settings(options: TranslateOptions, glossary: Terms | None) -> TranslateSettings:
-    """The options for the translator, without those of None: there the bundle's value holds."""
+    """The options for the translator; where an option is None, the bundle's value holds."""
     from glassformer.translator import TranslateSettings
 
     names = TranslateSettings.__annotations__.keys() & type(options).model_fields.keys()
@@ -245,7 +245,7 @@ def _sampling(options: TranslateOptions, number: int) -> Sampling:
 
 
 class _Window(NamedTuple):
-    """Lines that are translated together, and the number of the first one, from 0."""
+    """Lines that are translated together, and the number of the first line, from 0."""
 
     first: int
     texts: list[str]

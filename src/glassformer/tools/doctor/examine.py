@@ -247,7 +247,7 @@ class _PartCheck:
         return many or bool(identical and len(paths) == 2 and paths[0].samefile(paths[1]))
 
     def _misaligned(self) -> dict[str, Tally]:
-        """Whether lines have no partner, or belong to other lines."""
+        """A tally of lines without a partner, or whose partner is another line; {} if none is."""
         source, target = (np.asarray(side) for side in self.features)
         if self.surplus:
             return {"unpaired": self._unpaired(source, target)}

@@ -32,7 +32,7 @@ _ENDS = frozenset(
 class Mark:
     """A part that the bare text lacks: a point, or the tag that opens or closes ``name``.
 
-    Points of one ``kind`` keep their order in the translation; those without a kind may move.
+    Points of one ``kind`` keep their order in the translation; points without a kind may move.
     """
 
     start: int

@@ -60,10 +60,10 @@ def attention_of(
     read = [config.bos_id, *written[:-1]]
     model = twin(parts.model).eval()  # without dropout
     device = model.output_weight.device
-    with torch.no_grad(), capture(model) as seen:
+    with torch.no_grad(), capture(model) as sublayers:
         model(torch.tensor([source], device=device), torch.tensor([read], device=device))
-    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(seen))}
-    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
+    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(sublayers))}
+    maps = [weights[0] for name, weights in sublayers.attention_maps() if name in wanted]
     of_source = token_labels(parts.source_tokenizer, source)
     of_read, of_written = (token_labels(parts.target_tokenizer, ids) for ids in (read, written))
     labels = {

@@ -69,7 +69,7 @@ class Watch:
     def fall(self) -> tuple[int | None, int | None, float | None]:
         """The step that lost the line, and the line's rank and distance to the last kept candidate.
 
-        Nones if the line stayed to its end, or to the end of the search.
+        All are None if the line stayed to its end, or to the end of the search.
         """
         if self.followed is None:
             return None, None, None

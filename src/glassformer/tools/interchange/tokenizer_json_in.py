@@ -102,7 +102,7 @@ def _scores(model: _Model) -> dict[str, float | None]:
     """The score of each piece; None: the piece cuts no text.
 
     The file lists BPE's joins, the best first; SentencePiece scores the pieces that joins form. So
-    all joins of a piece must stand in the file one after another; otherwise ValueError.
+    all joins of a piece must stand together in the file; otherwise ValueError.
     """
     if isinstance(model.vocab, list):
         if len(dict(model.vocab)) < len(model.vocab):

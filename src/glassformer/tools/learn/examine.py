@@ -167,7 +167,7 @@ def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     if failure["error"] == "missing":
         yield f"{failure['text']} is missing: write it in your file, as a function of this name."
         reset = Folder(file.parent).command("reset", file.stem[3:])
-        yield f"This makes the file anew, and keeps your version beside it: {reset}"
+        yield f"This makes the file anew, and keeps your version: {reset}"
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

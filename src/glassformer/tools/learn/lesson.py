@@ -69,8 +69,8 @@ class KnownMistake(_Record):
 
     Each old text of ``edit`` stands once in the part ``hole``, and the new text takes its place; or
     ``body`` takes the place of the whole body. ``says`` names the mistake, ``costs`` is the harm to
-    a translator. ``paper`` quotes the paper; in the file, a mistake without a quote has that of the
-    mistake above. ``equals`` names a mistake with equal values.
+    a translator. ``paper`` quotes the paper; in the file, a mistake without a quote has the quote
+    of the mistake above. ``equals`` names a mistake with equal values.
     """
 
     hole: str

@@ -1,8 +1,8 @@
 """A learner's parts, or known mistakes, as :class:`~glassformer.parts.Parts`.
 
 Each hole of a lesson names a place in the package. :func:`own_parts` runs the files of the model
-once more, in new modules, with the edits of mistakes in the text and the learner's parts in their
-places. The package's modules stay as they are. Each part counts its calls.
+once more, in new modules. The text has the edits of mistakes, and the learner's parts stand in
+their places. The package's modules stay as they are. Each part counts its calls.
 """
 
 import inspect

@@ -7,7 +7,7 @@ Reading needs no second grammar. From the numbers and names of a text (:class:`C
 guesses values and writes them in the text's language. A value whose writing equals the text is the
 text's value.
 
-Source: the CLDR as packaged by Babel; its patterns are those of Unicode TR 35, parts 2 to 4.
+Source: the CLDR as packaged by Babel, with the patterns of Unicode TR 35, parts 2 to 4.
 """
 
 import re

@@ -45,7 +45,7 @@ class BoundedConnection(H11Protocol):
 
     The time for a head begins with the connection, and again with the end of each answer. A byte of
     the head does not extend the time. Beyond a bound, the server closes the connection that has
-    waited longest for a head, so a client that asks at once is always heard.
+    waited longest for a head. So a client that asks at once is always heard.
     """
 
     bounds: Connections

@@ -55,8 +55,8 @@ def write_page(
 ) -> list[str]:
     """Write the translator as one file; return notes to print.
 
-    Raises UsageError for an unknown quantization, a model with own parts, a tokenizer of words or
-    characters, or a file too large for a browser.
+    Raises UsageError if the quantization is unknown, the model has own parts, a tokenizer has words
+    or characters, or the file is too large for a browser.
     """
     check_choice("quantization", quantization, _BYTES)
     require_stock(bundle, "a page")
@@ -171,8 +171,8 @@ def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
     """The numbers of a text that the page's engine must reproduce.
 
     They are the pieces, their log-probabilities (``steps``), and a number for each vector in the
-    model (``sums``), all from ``exact``, the model in float64. ``rounding`` holds the largest
-    errors of Python's float32: of vectors, as a share of their length, and of log-probabilities.
+    model (``sums``), computed by ``exact`` in float64. ``rounding`` holds the largest errors of
+    Python's float32: of vectors, as a share of their length, and of log-probabilities.
     """
     traced, tokenizer = trace(bundle, text), bundle.source_tokenizer
     source = [*tokenizer.encode(traced.asked.text), tokenizer.eos_id]

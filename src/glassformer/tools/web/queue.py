@@ -2,8 +2,8 @@
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
 round after round, until it is full. A request with items in the batch goes to the end of the
-queue when the batch ends, behind later requests. An item much longer than the first one of the
-batch waits for another batch. So a short request never waits for the end of a long one.
+queue when the batch ends, behind later requests. An item much longer than the first item of the
+batch waits for another batch. So a short request never waits for the end of a long request.
 
 Once a batch takes the last item of a request, longer requests may add at most an eighth to it. They
 then wait a moment for the answered client's next request. So a long request leaves short requests

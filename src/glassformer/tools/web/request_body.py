@@ -59,8 +59,8 @@ async def parse(request: Request, schema: type[Asked], *, needed: Collection[str
 async def _members(request: Request, content_type: str, files: int) -> object:
     """The members of a JSON object, or the first value of each form field.
 
-    As in LibreTranslate, a field may stand in the query string of a request without JSON, and a
-    form's line ends, which browsers write as CR LF, are LF.
+    As in LibreTranslate, a field may stand in the query string of a request without JSON. Line ends
+    of a form, which browsers write as CR LF, become LF.
     """
     body = await request.body()
     if _JSON.fullmatch(content_type):

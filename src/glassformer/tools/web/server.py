@@ -187,7 +187,7 @@ async def _error_response(request: Request, error: Exception) -> Response:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket: systemd's, or a new one; port 0 takes any free port.
+    """A listening socket, from systemd or new; port 0 takes any free port.
 
     Raises InputError if the server cannot listen.
     """

@@ -78,8 +78,8 @@ def test_a_damaged_conversion_is_an_error_until_it_is_deleted(bundle_of, convers
     with pytest.raises(InputError) as caught:
         Translator.load(directory, device="cpu", engine="ctranslate2")
     assert str(caught.value) == (
-        f"{folder}: this conversion for CTranslate2 is damaged: delete the directory, and it is"
-        " made anew"
+        f"{folder}: this conversion for CTranslate2 is damaged: delete the directory, which the"
+        " next load makes anew"
     )
     shutil.rmtree(folder)
     loaded(directory)

@@ -358,7 +358,7 @@ REFUSALS = [
 def test_what_no_family_holds_is_refused(bundle_of, tmp_path, options, message):
     with pytest.raises(UsageError, match=message) as caught:
         export_hugging_face(bundle_of(**options), tmp_path / "out")
-    assert "--to ctranslate2" in str(caught.value)
+    assert "to ctranslate2" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 

@@ -114,14 +114,14 @@ def _escaped(text: str) -> str:
 def _wrapped(text: str, count: int) -> list[str]:
     """The text in ``count`` lines or fewer, of similar lengths (tags do not count)."""
     gaps: list[tuple[int, int]] = []  # for each space, the visible characters before, and the place
-    seen = 0
+    visible = 0
     for piece in _PIECE.finditer(text):
         if piece[0] == " ":
-            gaps.append((seen, piece.start()))
-        seen += not piece[0].startswith("<")
+            gaps.append((visible, piece.start()))
+        visible += not piece[0].startswith("<")
     lines, start, least = [], 0, 0
     for number in range(1, count):
-        wanted = seen * number / count
+        wanted = visible * number / count
         after = bisect_left(gaps, (wanted, 0), least)
         beside = range(max(after - 1, least), min(after + 1, len(gaps)))
         if not beside:

@@ -115,7 +115,7 @@ def positions(run: CapturedRun) -> Positions:
 
 
 def _table(module: torch.nn.Module, length: int) -> EncodedArray:
-    encoding: Any = getattr(module, "positions", module)  # inside NormedPositions
+    encoding: Any = getattr(module, "positions", module)  # in NormedPositions
     return encode_array(encoding.table[encoding.offset : encoding.offset + length], "u16")
 
 

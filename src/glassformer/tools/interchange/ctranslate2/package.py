@@ -12,8 +12,8 @@ __all__ = ["import_ctranslate2"]
 def import_ctranslate2() -> Any:
     """``import ctranslate2``, bound to the OpenMP library that CTranslate2 brings.
 
-    torch brings an OpenMP library too, and the package that loads second would use that of the
-    first. An OpenMP library counts the threads of all callers. If there are more threads than
+    torch brings an OpenMP library too, and without this function both packages would share one. An
+    OpenMP library counts the threads of all callers. If there are more threads than
     cores, they sleep between two pieces of work instead of spinning. A sentence that two threads
     translate then takes ten times as long. ``RTLD_DEEPBIND``, a flag of glibc, prefers
     CTranslate2's library.

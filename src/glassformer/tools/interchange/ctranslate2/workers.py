@@ -23,7 +23,7 @@ _MOST_THREADS = 4  # for one sentence, whose products are too small for more thr
 class Workers:
     """CTranslate2 translators of the model in ``directory``, each made at its first use.
 
-    A file has as many workers as torch has threads, with one thread each, because threads of one
+    A file has as many workers as torch has threads. Each has one thread, because threads of one
     sentence would wait for each other. A single sentence has one worker with up to 4 threads. A
     ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
     model, InputError names the reason.

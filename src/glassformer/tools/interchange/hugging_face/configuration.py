@@ -168,7 +168,7 @@ def model_config(
 
 
 def length_penalty(theirs: float = 1.0) -> float:
-    """The alpha of Wu et al. for that of transformers, equal for a sentence of 20 subwords.
+    """The alpha of Wu et al. for an alpha of transformers, equal at a sentence of 20 subwords.
 
     Transformers divides by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. At 20
     subwords the logarithms have equal slopes, alpha / length and alpha / (5 + length).

@@ -47,8 +47,8 @@ def export_hugging_face(
     ``AutoTokenizer`` and ``AutoModelForSeq2SeqLM`` load it. A kill leaves no half-written
     ``directory``.
 
-    Raises UsageError for an option of the model that no family holds, for a model with own parts,
-    for an unknown quantization, or for a directory that is not empty.
+    Raises UsageError if no family holds an option of the model, the model has own parts, the
+    quantization is unknown, or the directory is not empty.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     require_stock(bundle, "transformers")

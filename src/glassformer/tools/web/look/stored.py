@@ -1,6 +1,6 @@
 """The model's answers for a page without a server.
 
-They are the trace, the trace with each head off, with the source reordered, and without positions.
+They are the trace, and further answers with each head off, a reordered source, or no positions.
 The page disables all other questions.
 """
 

@@ -31,7 +31,7 @@ def one_query(solution: Solution) -> dict[str, Tensor]:
 
 
 def large_scores(solution: Solution) -> dict[str, Tensor]:
-    """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last one hidden"""
+    """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last key hidden"""
     query, key = given([[300.0, 100.0]]), given([[-300.0, 0.0], [-400.0, 0.0], [1.0, 1.0]])
     return _called(solution, query, key, numbers(3, 5), given([[True, True, False]]))
 

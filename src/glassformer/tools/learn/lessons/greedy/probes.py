@@ -116,7 +116,7 @@ def next_token(solution: Solution) -> dict[str, Any]:
 
 def two_rows(solution: Solution) -> dict[str, Any]:
     """rows [1, 0] of 2 rows, 1 head, d_head 1, 1 target and 1 source token"""
-    fields = (torch.tensor([one, one + 1]).view(2, 1, 1, 1) for one in (1.0, 3.0, 5.0, 7.0))
+    fields = (torch.tensor([first, first + 1]).view(2, 1, 1, 1) for first in (1.0, 3.0, 5.0, 7.0))
     return _fields(solution.BlockState(*fields).select(torch.tensor([1, 0])))
 
 

@@ -109,7 +109,7 @@ CHECK = Check(
     laws={
         "Row p with an offset is row p + offset without.": moved,
         "In each pair sin² + cos² is 1.": unit_pairs,
-        "A token alone, with its start, is what it is in the whole sequence.": unchanged(
+        "A token alone, with its start, has the vector that it has in the sequence.": unchanged(
             all_tokens,
             third_token,
             "The third token alone, with start 2, differs from itself in the sequence by {}.",
