@@ -149,4 +149,4 @@ def test_a_lone_cr_and_csv_quotes_have_their_remedy_at_the_error(tmp_path, capsy
     path.write_text('"Hallo\tdu"\t"Hello"\n"Welt"\t"world"\n', encoding="utf-8")
     assert call(path) == 1
     first = capsys.readouterr().out.split("error    ")[1]
-    assert first.startswith("train: lines hold no pair but csv quotes: give the format tsv")
+    assert first.startswith("train: lines hold csv quotes and no pair: give the format tsv")

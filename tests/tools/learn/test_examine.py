@@ -254,7 +254,7 @@ OUTPUT = RIGHT.replace("return weights @ value, weights", "output = weights @ va
 def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
     verdict = verdict_of(OUTPUT + cut, "import torch\n")
     assert verdict.outcome == "law"
-    assert verdict.lines[0].startswith("Nothing learns through it")
+    assert verdict.lines[0].startswith("Nothing learns through your code")
 
 
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):

@@ -62,7 +62,7 @@ def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
     written: dict[Path, Path] = {}
     for path in (path for files in parts.values() for path in files.paths):
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path}: not a regular file, which can be read twice: save it first")
+            raise UsageError(f"{path}: not a regular file, but it is read twice: save it first")
         target = _target(folder, path)
         other = written.setdefault(target.resolve(), path)
         if other != path:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
-from glassformer.support.errors import UsageError, missing_extra, nearest
+from glassformer.support.errors import UsageError, counted, missing_extra, nearest
 from glassformer.tools.phrasebook.amounts import AMOUNT_FORMS
 from glassformer.tools.phrasebook.calendar import CALENDAR_FORMS
 from glassformer.tools.phrasebook.forms import (
@@ -157,8 +157,8 @@ def _sample(
             if len(phrases) == size:
                 return list(phrases.values())
     raise UsageError(
-        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: there are only"
-        f" {len(phrases)} different phrases; ask for fewer, or choose another language"
+        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: found only"
+        f" {counted(len(phrases), 'different phrase')}; ask for fewer, or take another language"
     )
 
 

@@ -83,7 +83,7 @@ def test_a_target_prefix_goes_into_the_metadata(joint_directory, tmp_path):
     export_argos(prefixed, tmp_path / "package")
     assert import_argos(tmp_path / "package").bundle.target_tokenizer.prefix == (piece,)
     source = Bundle(bundle.model, target, target, ("en", "de"))
-    with pytest.raises(UsageError, match="puts no token before a source, and this bundle puts"):
+    with pytest.raises(UsageError, match="puts no token before a source, and the bundle puts"):
         export_argos(source, tmp_path / "other")
 
 

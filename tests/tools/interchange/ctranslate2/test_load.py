@@ -190,7 +190,9 @@ def test_cuda_without_a_device_is_an_error(bundle_of, monkeypatch):
     monkeypatch.setattr(ctranslate2_load, "import_ctranslate2", lambda: package)
     monkeypatch.setattr(type(translator.model), "parameters", lambda _: iter([weight]))
 
-    with pytest.raises(InputError, match="device cuda: CTranslate2 finds none here; give device"):
+    with pytest.raises(
+        InputError, match="device cuda: CTranslate2 finds no such device; give device"
+    ):
         ctranslate2_load.load_ctranslate2(translator.bundle, directory, engine)
 
 
