@@ -75,20 +75,18 @@ def run(options: EvaluateOptions) -> int:
         UsageError: options are missing, or do not go together.
         InputError: a file cannot be read or written, or the files have unequal lengths.
     """
-    texts_file, reference_files = _files(options)
-    language = _language(options.language, (*reference_files, texts_file)[0])
-    if not reference_files:
+    texts_file, references = _files(options)
+    language = _language(options.language, (*references, texts_file)[0])
+    if not references:
         pairs = list(read_pairs(texts_file))
         texts, streams = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
     else:
-        streams = [list(read_lines(reference_files[0]))]
-        streams += [
-            _read_beside(file, reference_files[0], len(streams[0])) for file in reference_files[1:]
-        ]
-        texts = _read_beside(texts_file, reference_files[0], len(streams[0]))
+        streams = [list(read_lines(references[0]))]
+        streams += [_read_beside(file, references[0], len(streams[0])) for file in references[1:]]
+        texts = _read_beside(texts_file, references[0], len(streams[0]))
     baseline = None
     if options.baseline:
-        baseline = _read_beside(options.baseline, (*reference_files, texts_file)[0], len(texts))
+        baseline = _read_beside(options.baseline, (*references, texts_file)[0], len(texts))
     hypotheses, loss = texts, None
     if options.bundle:
         hypotheses, loss, target = _translate(options.bundle, texts, streams[0], options=options)

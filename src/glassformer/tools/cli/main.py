@@ -105,10 +105,8 @@ def _run(command: str, words: list[str]) -> int:
         if not words:
             raise UsageError(f"{title}: expected one of {', '.join(options)}")
         if words[0] in _HELP:
-            summaries = {
-                kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()
-            }
-            print(_overview(title, "KIND", summaries))
+            texts = {kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()}
+            print(_overview(title, "KIND", texts))
             return 0
         kind, *words = words
         _check_known(kind, options, "kind")

@@ -198,12 +198,8 @@ def _translate_input(
         translations = translator.translate(window.texts, **settings)
         numbered = [*enumerate(zip(translations, window.texts, strict=True), start=window.first)]
         if glossary:
-            lacking.extend(
-                n for n, (translation, text) in numbered if glossary.missing(text, translation.text)
-            )
-        return "".join(
-            _rows(translation, number, text, options) for number, (translation, text) in numbered
-        )
+            lacking.extend(n for n, (best, text) in numbered if glossary.missing(text, best.text))
+        return "".join(_rows(best, number, text, options) for number, (best, text) in numbered)
 
     windows = _windows(descriptor)
     if options.sample:  # each line is a batch, so that no other line changes the draw
