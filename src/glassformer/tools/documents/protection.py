@@ -46,7 +46,7 @@ class ProtectingTranslator:
         """One translation for each text, in order; ``options`` go to the translator."""
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
-        wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator says so
+        wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator raises
         if wrong or not any(row.spans for row in rows):
             return self.translator.translate(texts, **options)
         sent = [place for place, row in enumerate(rows) if not row.stays]

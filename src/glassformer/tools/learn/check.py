@@ -119,7 +119,7 @@ def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor
         return {}
     mixture = torch.stack([(x.double() * drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
     gradients: Iterable[Tensor | None] = [None] * len(leaves)
-    with suppress(RuntimeError):  # no value has a gradient, or one was changed in place
+    with suppress(RuntimeError):  # no gradient, or a value was changed in place
         gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
     return {
         f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient

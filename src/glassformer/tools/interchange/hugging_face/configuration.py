@@ -99,7 +99,7 @@ ALIKE = Settings.model_fields.keys() & ModelConfig.model_fields.keys()
 
 
 def read_settings(directory: Path) -> tuple[Family, Settings]:
-    """The family and the options of a directory; generation_config.json wins over config.json.
+    """The family and options of a directory; search options of generation_config.json win.
 
     Raises InputError for another family or an unknown option.
     """

@@ -68,9 +68,9 @@ class ModelFile:
         )
 
     def option(self, name: str, default: float = 0) -> int | float:
-        """A single number; in old files, both stacks share an option without a stack's name.
+        """The number of an option, an int or a float as stored, because 1.0 and 1 may differ.
 
-        The type stays, because 1.0 and 1 may have different meanings.
+        In old files, encoder and decoder share an option under its last name.
         """
         values = self.stored.get(name, self.stored.get(name.rpartition("/")[2]))
         if values is None:
