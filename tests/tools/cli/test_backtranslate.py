@@ -90,8 +90,8 @@ def test_other_options_do_not_continue_a_begun_file(text, tmp_path, capsys, bund
     command = ["backtranslate", str(bundle_directory), str(text), "--out"]
     assert main([*command, str(tmp_path / "pairs.tsv")]) == 1
     assert capsys.readouterr().err == (
-        f"glassformer: error: {partial}: begun with other options: remove it, or give another"
-        " --out\n"
+        f"glassformer: error: {partial}: begun with other options: remove the file, or give"
+        " another --out\n"
     )
 
 

@@ -144,9 +144,9 @@ def test_a_lone_cr_and_csv_quotes_have_their_remedy_at_the_error(tmp_path, capsy
     path.write_bytes(b"Hallo\tHello\rWelt\tworld\r")
     assert call(path) == 1
     out = capsys.readouterr().out
-    assert "a lone CR ends the lines: convert them, e.g. with tr" in out
+    assert "a lone CR ends lines: convert the file, e.g. with tr" in out
     assert "CR LF" not in out
     path.write_text('"Hallo\tdu"\t"Hello"\n"Welt"\t"world"\n', encoding="utf-8")
     assert call(path) == 1
     first = capsys.readouterr().out.split("error    ")[1]
-    assert first.startswith("train: lines hold no pair but csv quotes: give the format tsv")
+    assert first.startswith("train: lines hold csv quotes and no pair: give the format tsv")

@@ -222,7 +222,7 @@ def test_a_call_that_is_neither_of_the_two_is_refused(arguments, found):
 def test_one_file_that_is_no_file_of_pairs_is_refused():
     with pytest.raises(
         UsageError,
-        match="source: the name of this one file shows no format: give TARGET too, or a file of",
+        match="source: no format of pairs has this ending: give TARGET too, or a file of",
     ):
         call("bundle", "source")
 
@@ -268,7 +268,7 @@ def test_references_too_short_for_bleu_are_said(tmp_path, capsys):
     call("--hypotheses", path, "--references", path)
 
     assert capsys.readouterr().err == (
-        "glassformer: hardly any reference has four words in a row, and BLEU counts these:"
+        "glassformer: hardly any reference has four words, and BLEU counts groups of four:"
         " compare chrF++\n"
     )
 

@@ -43,7 +43,7 @@ def test_an_export_for_transformers_is_imported_again(bundle_directory, tmp_path
     ("words", "message"),
     [
         (["--quantization", "int4"], "quantization 'int4': expected float32, float16, "),
-        (["--target-language", "fr"], "--target-language: this bundle has one pair, and only"),
+        (["--target-language", "fr"], "--target-language: the bundle has one language pair, "),
         (["--to", "onyx"], "--to 'onyx': expected 'ctranslate2'"),
         (["--to", "hugging-face", "--quantization", "int8"], "quantization 'int8': expected fl"),
         (["--to", "page", "--quantization", "int16"], "quantization 'int16': expected int8, fl"),

@@ -31,7 +31,7 @@ def test_it_writes_a_bundle_and_says_what_it_read(imported, tmp_path, capsys):
     count = sum(weight.numel() for weight in load_bundle(place).model.parameters())
     assert out.splitlines() == [
         f"{place}: MarianMT, {count:,} parameters, en to de",
-        "length penalty: 0.6 (Wu et al.'s, as theirs at 20 subwords)",
+        "length penalty: 0.6 (Wu et al.; as the original at 20 subwords)",
         "note: something is left out",
     ]
     assert imported == [(tmp_path, {"source_language": None, "target_language": "deu"})]

@@ -144,6 +144,6 @@ def test_what_is_mistyped_is_named(refused, tmp_path):
 def test_csv_is_for_a_class(tmp_path, capsys):
     Folder(tmp_path).make()
     assert main(["learn", "check", str(tmp_path), "--csv"]) == 2
-    assert "is one learner's folder: give the one above it" in capsys.readouterr().err
+    assert "is one learner's folder: give its parent" in capsys.readouterr().err
     assert main(["learn", "check", str(tmp_path), "--csv", "--json"]) == 2
     assert "--csv and --json: give one of them" in capsys.readouterr().err

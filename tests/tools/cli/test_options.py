@@ -220,7 +220,7 @@ def test_the_run_directory_has_two_names(stored, name):
     assert parse_options(TrainConfig, file).run == Path("r")
     with pytest.raises(UsageError, match=r"^--run is given twice$"):
         parse_options(TrainConfig, ["a", "b", "--out", "r", "--run", "s"])
-    with pytest.raises(UsageError, match=r"out and run are one option: give it once$"):
+    with pytest.raises(UsageError, match=r"out and run name one option: give it once$"):
         parse_options(TrainConfig, stored("pairs: [a, b]\nrun: r\nout: s\n"))
 
 

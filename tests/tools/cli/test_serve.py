@@ -120,7 +120,7 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
         (
             ["{bundle}", "--host", "0.0.0.0", "--allow-host", "mine.example"],
             2,
-            "--allow-host belongs to a server on 127.0.0.1; on 0.0.0.0 any name will do",
+            "--allow-host belongs to a server on 127.0.0.1; 0.0.0.0 takes any host name",
         ),
         (
             ["{bundle}", "--allow-host", "*"],
@@ -142,7 +142,7 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
         (
             ["{bundle}", "--port", "0", "--glossary", "a.tsv", "b.tsv"],
             2,
-            "--glossary: 2 files for 1 bundle: give one for each, in their order",
+            "--glossary: 2 files for 1 bundle: give one for each bundle, in the bundles' order",
         ),
         (
             ["{bundle}", "--port", "0", "--glossary", "{bundle}/none.tsv"],
@@ -188,7 +188,7 @@ def test_a_place_that_is_taken_is_named(refused, bundle_directory):
 
     assert status == 1
     assert line.startswith(f"cannot listen on 127.0.0.1:{port} (Address already in use)")
-    assert line.endswith("choose another --host or --port")
+    assert line.endswith("choose another host or port")
 
 
 def test_an_empty_key_file_is_refused(refused, bundle_directory, tmp_path):

@@ -290,7 +290,7 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--min-length", 501], "--min-length '501': expected at most 500"),
         (
             ["--prefix", "Ein", "--no-repeat-ngram", 2],
-            "--no-repeat-ngram 2: it could forbid what --prefix demands: leave one of them out",
+            "--no-repeat-ngram 2: it could forbid the text of --prefix: leave one of them out",
         ),
         (["--sample", "--temperature", 0], "--temperature '0': expected more than 0"),
         (["--sample", "--top-k", -1], "--top-k '-1': expected at least 0"),
@@ -371,7 +371,7 @@ def test_a_checksum_names_the_option_where_the_command_has_it(bundle_directory, 
 
     assert refused("translate", directory) == (
         1,
-        f"{line} copy the bundle anew; --no-verify takes it as it is",
+        f"{line} copy the bundle anew; --no-verify loads it unchecked",
     )
     assert refused("export", directory, tmp_path / "out") == (1, f"{line} copy the bundle anew")
 

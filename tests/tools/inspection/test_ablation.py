@@ -137,7 +137,7 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
 @every(
     ("options", "error", "message"),
     [
-        ({"text": " \n"}, InputError, r"the text is blank"),
+        ({"text": " \n"}, InputError, r"the text has no word"),
         ({"forced_prefix": [2]}, UsageError, r"the id 2 is no ordinary piece"),
         ({"forced_prefix": [5, 999]}, UsageError, r"the id 999 is no ordinary piece"),
         ({"forced_prefix": [5] * 990}, InputError, r"a prefix has 990 subwords, and this model"),

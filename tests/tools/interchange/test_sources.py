@@ -17,5 +17,7 @@ def test_marian_s_own_files_are_refused(tmp_path, name):
     else:
         with zipfile.ZipFile(source, "w") as file:
             file.writestr("opus.npz" if name == "opus.zip" else "Wemb.npy", b"")
-    with pytest.raises(InputError, match=rf"{name}: Marian's own files: import reads OPUS-MT's mo"):
+    with pytest.raises(
+        InputError, match=rf"{name}: a model in Marian's format: import reads OPUS-MT's mo"
+    ):
         import_translator(source)

@@ -174,7 +174,7 @@ def test_a_missing_function(verdict_of, tmp_path):
     verdict = verdict_of(end="\ndel scaled_dot_product_attention\n")
     assert "scaled_dot_product_attention is missing" in verdict.lines[0]
     reset = f"glassformer learn reset {tmp_path} attention"
-    assert verdict.lines[1] == f"This makes the file anew, and keeps yours beside it: {reset}"
+    assert verdict.lines[1] == f"This makes the file anew, and keeps your version: {reset}"
 
 
 def test_the_packages_own_function_is_not_the_learners(verdict_of):
@@ -254,7 +254,7 @@ OUTPUT = RIGHT.replace("return weights @ value, weights", "output = weights @ va
 def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
     verdict = verdict_of(OUTPUT + cut, "import torch\n")
     assert verdict.outcome == "law"
-    assert verdict.lines[0].startswith("Nothing learns through it")
+    assert verdict.lines[0].startswith("Nothing learns through your code")
 
 
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):

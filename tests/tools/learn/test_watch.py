@@ -60,7 +60,7 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.press("?")
     terminal.expect("h hint 1 of 3")
     terminal.press("s")
-    terminal.expect("Then press s again")
+    terminal.expect("Press s again")
     terminal.press("s")
     terminal.expect("+weights = masked_softmax(scores, mask)")
     terminal.expect("q quit")

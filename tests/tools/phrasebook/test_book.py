@@ -260,7 +260,9 @@ def test_impossible_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     time_of_day = next(form for form in module.FORMS if form.kind == "time" and not form.dated)
     noon = replace(time_of_day, draw=lambda *_: (datetime.time(12),))
     monkeypatch.setattr(module, "FORMS", (noon,))
-    with pytest.raises(UsageError, match="of 2 phrases from en to de: only 1 different ones"):
+    with pytest.raises(
+        UsageError, match="of 2 phrases from en to de: found only 1 different phrase"
+    ):
         phrasebook(size=2)
 
 

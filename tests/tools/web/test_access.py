@@ -121,7 +121,7 @@ def test_a_form_of_a_foreign_page_is_refused(client, site):
 
     assert answer.status_code == 403
     assert answer.json() == {
-        "error": "a page of another site asks: start the server with --allow-origin ORIGIN"
+        "error": "a page of another site asks, and the server does not allow its origin"
     }
     assert "Access-Control-Allow-Origin" not in answer.headers
     assert ask(client, Sec_Fetch_Site="same-origin").status_code == 200

@@ -71,7 +71,7 @@ def test_terms_and_traces_need_a_translator(client):
     trace = client.post("/api/v1/trace", json={"text": "a", "source": "de", "target": "fr"})
 
     assert glossary.json()["error"] == "glossary: not by way of a third language, en"
-    assert trace.json()["error"] == "de to fr has no translator of its own to trace"
+    assert trace.json()["error"] == "de to fr has no single translator to trace"
 
 
 def test_nothing_goes_by_way_of_a_language_unless_asked(served, two):
@@ -79,5 +79,5 @@ def test_nothing_goes_by_way_of_a_language_unless_asked(served, two):
 
 
 def test_a_language_that_joins_nothing_is_refused(two):
-    with pytest.raises(UsageError, match="--through fr: expected one BUNDLE into this language"):
+    with pytest.raises(UsageError, match="through fr: expected a bundle into this language"):
         create_app(two, Settings(through="fr"))

@@ -46,12 +46,12 @@ class BacktranslateOptions(LoadingOptions):
     sample: bool = False
     """Draw translations at random instead: more varied sources (Edunov et al. 2018)."""
     confidence: float = Field(0.0, ge=0, lt=1)
-    """Leave out a pair if BUNDLE gives a subword of the translation less probability than this, in
-    the geometric mean."""
+    """Leave out a pair if the geometric mean of its translation's subword probabilities is lower
+    than X."""
     max_lines: int | None = Field(None, ge=1)
     """Most lines to translate; None: all."""
     seed: int = Field(1, ge=0)
-    """Seed of ``sample``."""
+    """Seed of --sample."""
 
 
 OPTIONS = BacktranslateOptions
@@ -61,7 +61,7 @@ OPTIONS = BacktranslateOptions
 def run(options: BacktranslateOptions) -> int:
     """Translate, and print the number of pairs.
 
-    The file OUT.partial has a line for each line of TEXT so far; OUT is written from it at the end.
+    OUT.partial has a line for each line of TEXT so far, and becomes OUT at the end.
 
     Raises:
         UsageError: an option is out of its range, or does not go with another.
@@ -96,7 +96,7 @@ def _check(options: BacktranslateOptions) -> None:
 
 
 def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
-    """The lines of TEXT that the partial file has already; its first line names the options."""
+    """The number of translated lines in the partial file, whose first line holds the options."""
     free = {"out", "verify", "engine", "quantization", "device", "threads", "max_lines"}
     head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
     with partial.open("a+b") as file:
@@ -104,7 +104,7 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
         first, count, size = file.readline(), 0, len(head)
         if first not in (b"", head):
             raise InputError(
-                f"{partial}: begun with other options: remove it, or give another --out"
+                f"{partial}: begun with other options: remove the file, or give another --out"
             )
         for line in file:
             if line.endswith(b"\n"):  # a kill may have cut the last line
@@ -126,7 +126,7 @@ def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
 def _translated(
     translator: Translator, texts: list[str], options: BacktranslateOptions, number: int
 ) -> list[Translation]:
-    """The translations of a window, whose first line has this number; it seeds the draws."""
+    """The translations of a window; ``number``, of the first line, seeds the draws."""
     from glassformer.translator import Sampling
 
     sampling = Sampling(seed=options.seed + number) if options.sample else None

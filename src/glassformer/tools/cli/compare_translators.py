@@ -1,4 +1,4 @@
-"""``learn compare``: two translators side by side: scores, translations, losses, attention."""
+"""``learn compare``: scores, translations, losses and attention of two translators."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -69,15 +69,17 @@ def _described(directory: Path) -> str:
     """The directory, and the parts that its translator was trained with."""
     recorded = read_record(directory)
     mistakes = dict.fromkeys(name for each in recorded for name in each.mistakes)
-    own = dict.fromkeys(Path(each.file).stem.partition("_")[2] for each in recorded if each.file)
+    own_lessons = dict.fromkeys(
+        Path(each.file).stem.partition("_")[2] for each in recorded if each.file
+    )
     words = [f"mistakes: {', '.join(mistakes)}"] if mistakes else []
-    if own:
-        words.append(f"own lessons: {', '.join(own)}")
+    if own_lessons:
+        words.append(f"own lessons: {', '.join(own_lessons)}")
     return f"{directory}: {'; '.join(words) or 'the parts of the package'}"
 
 
 def _examples(phrases: Sequence[Phrase], translations: Mapping[str, Sequence[str]]) -> Table:
-    """The first phrases that the two translate differently; or the first of all."""
+    """A table of phrases that the two translate differently, or of the first phrases."""
     rows = list(zip(phrases, *translations.values(), strict=True))
     different = [row for row in rows if row[1] != row[2]]
     table = Table("phrase", *translations, title="phrases", title_justify="left")

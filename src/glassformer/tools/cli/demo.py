@@ -50,7 +50,7 @@ class PhraseOptions(Options):
     size: int = Field(36_000, ge=100, le=_MOST_PHRASES)
     """Number of training phrases."""
     epochs: float = Field(4.8, gt=0)
-    """How often the training reads them."""
+    """How often the training reads the phrases."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Seed of the phrases and of the training."""
 
@@ -67,9 +67,9 @@ class DemoOptions(PhraseOptions):
     target: str = "de"
     """Language to translate to."""
     directory: Path = Path("demo")
-    """Directory of the run, which is DIRECTORY/SOURCE-TARGET."""
+    """Directory above the run, which is DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
-    """Your phrases, to translate and judge at the end; without them, a terminal asks for some."""
+    """Your phrases, to translate and judge at the end. Left out: a terminal asks for phrases."""
 
 
 OPTIONS = DemoOptions
@@ -100,8 +100,8 @@ def train_on_phrases(
 ) -> tuple[Phrasebook, int]:
     """The phrases, and the exit status of a training on them in the directory.
 
-    The bundle gets phrases of the book as examples, and the owners of its parts. ``changes``: the
-    training's options that differ from the demo's.
+    The bundle gets phrases of the book as examples, and ``whose``: the owner of each part.
+    ``changes`` holds training options that replace the demo's.
     """
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
     from glassformer.parts import FAST
@@ -193,7 +193,7 @@ class _Watcher:
             f" {record['exact_match']:.1f} % of {len(validation.pairs)} phrases with unseen years"
             " are right"
         )
-        self.console.print(title)  # of a table, it would be broken at the table's width
+        self.console.print(title)  # a table would break its title at the table's width
         table = Table("phrase", "translation so far", "", "right translation")
         for phrase in self.shown:
             translation = translations.get(phrase.source, "")

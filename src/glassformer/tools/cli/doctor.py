@@ -29,7 +29,7 @@ class DoctorOptions(PairOptions):
     """
 
     minutes: float | None = Field(None, gt=0)
-    """Show the choices of train with this --minutes on this machine."""
+    """Show the choices of 'train --minutes X' on this machine."""
     write: Path | None = None
     """Directory for mended files; the changes are counted."""
     as_json: bool = Field(False, alias="json")
@@ -47,10 +47,10 @@ def run(options: DoctorOptions) -> int:
         UsageError: options are out of range or do not go together.
         InputError: a file cannot be read at all.
     """
-    given = {"train": options.pairs, "valid": options.valid, "test": options.test}
+    files = {"train": options.pairs, "valid": options.valid, "test": options.test}
     parts = {
         name: CorpusFiles(*files, format=options.format, keys=options.keys)
-        for name, files in given.items()
+        for name, files in files.items()
         if files
     }
     if options.write:
@@ -133,7 +133,7 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
     corpus = options.model_dump(include=set(PairOptions.model_fields))
     config = TrainConfig(**corpus, run=Path("runs"), minutes=options.minutes)
     speed = None
-    if config.minutes:  # these load torch; without them the doctor starts at once
+    if config.minutes:  # these modules load torch; otherwise the doctor starts at once
         from glassformer.support.devices import device_of
         from glassformer.training.setup.machine import machine_speed
 
@@ -150,7 +150,7 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
 def _write(
     folder: Path, report: Report, *, parts: Mapping[str, CorpusFiles], limits: Limits
 ) -> list[str]:
-    """Writes the mended files unless a fault stops that; a line for each kind of change."""
+    """Writes the mended files unless the report has an error; a line for each kind of change."""
     if not report.ok:
         return [f"{folder}: nothing is written: mend the errors above first"]
     with working("writing"):

@@ -31,7 +31,7 @@ __all__ = ["OPTIONS", "EvaluateOptions", "run"]
 
 
 class EvaluateOptions(LoadingOptions):
-    """Score translations: either those of a bundle, or those in a file.
+    """Score the translations of a bundle or of a file.
 
     glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
     A TSV or JSON-lines file holds both: glassformer evaluate BUNDLE test.tsv.
@@ -48,12 +48,12 @@ class EvaluateOptions(LoadingOptions):
     hypotheses: Path | None = None
     """Translations to score, instead of a bundle's."""
     references: tuple[Path, ...] = ()
-    """Reference translations of --hypotheses, line for line; of several files any may be met."""
+    """Reference translations of --hypotheses, line for line; several files hold alternatives."""
     baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
     language: str | None = None
-    """The target language, such as de: it decides how the scores tokenise text. By default that of
-    the references' ending, as in test.de, or else the bundle's."""
+    """Target language, such as de, by which the scores tokenise text. None: the ending of the
+    references' name, as in test.de, or else the bundle's language."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
     output: Path | None = None
@@ -64,7 +64,7 @@ class EvaluateOptions(LoadingOptions):
 
 OPTIONS = EvaluateOptions
 
-_MANY = 4  # words without a space between them, each of one character: no text with spaces
+_MANY = 4  # words; a longer text without a space is in a language without spaces
 
 
 @shown_progress()
@@ -73,20 +73,20 @@ def run(options: EvaluateOptions) -> int:
 
     Raises:
         UsageError: options are missing, or do not go together.
-        InputError: a file cannot be read or written, or the files do not have the same length.
+        InputError: a file cannot be read or written, or the files have unequal lengths.
     """
-    given, files = _files(options)
-    language = _language(options.language, (*files, given)[0])
-    if not files:
-        pairs = list(read_pairs(given))
+    texts_file, references = _files(options)
+    language = _language(options.language, (*references, texts_file)[0])
+    if not references:
+        pairs = list(read_pairs(texts_file))
         texts, streams = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
     else:
-        streams = [list(read_lines(files[0]))]
-        streams += [_read_beside(file, files[0], len(streams[0])) for file in files[1:]]
-        texts = _read_beside(given, files[0], len(streams[0]))
+        streams = [list(read_lines(references[0]))]
+        streams += [_read_beside(file, references[0], len(streams[0])) for file in references[1:]]
+        texts = _read_beside(texts_file, references[0], len(streams[0]))
     baseline = None
     if options.baseline:
-        baseline = _read_beside(options.baseline, (*files, given)[0], len(texts))
+        baseline = _read_beside(options.baseline, (*references, texts_file)[0], len(texts))
     hypotheses, loss = texts, None
     if options.bundle:
         hypotheses, loss, target = _translate(options.bundle, texts, streams[0], options=options)
@@ -102,9 +102,9 @@ def run(options: EvaluateOptions) -> int:
 
 
 def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
-    """The file to translate or to score, and the references; none beside a file of pairs.
+    """The file to translate or to score, and the files of references; a file of pairs has none.
 
-    A wrong call is refused here.
+    UsageError: the options do not go together.
     """
     of_bundle = {"BUNDLE": options.bundle, "SOURCE": options.source, "TARGET": options.target}
     of_files = {"--hypotheses": options.hypotheses, "--references": options.references}
@@ -115,7 +115,7 @@ def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
             file_format(options.source)
         except UsageError:
             raise UsageError(
-                f"{options.source}: the name of this one file shows no format: give TARGET too, or"
+                f"{options.source}: no format of pairs has this ending: give TARGET too, or"
                 " a file of pairs, such as test.tsv or test.jsonl"
             ) from None
         return options.source, ()
@@ -130,7 +130,7 @@ def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
 
 
 def _language(asked: str | None, references: Path) -> str | None:
-    """The language of the option, or of a file name such as ``test.de`` or ``test.de.gz``."""
+    """The language ``asked`` for, or the ending of a name such as ``test.de`` or ``test.de.gz``."""
     ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
     code = language_of(asked or ending)
     if asked and code not in LANGUAGES:
@@ -151,7 +151,7 @@ def _remarks(references: Sequence[str], language: str | None) -> Iterator[str]:
         )
     elif metric_for(references, language) == "chrf":
         yield (
-            "hardly any reference has four words in a row, and BLEU counts these: compare chrF++"
+            "hardly any reference has four words, and BLEU counts groups of four: compare chrF++"
         )
 
 
@@ -175,7 +175,7 @@ def _translate(
     translator = options.load(directory)
     _, language = translator.bundle.languages or (None, None)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
-    if options.output:  # a line for each line: no line feed inside
+    if options.output:  # one output line per input line
         lines = [hypothesis.replace("\n", " ") + "\n" for hypothesis in hypotheses]
         write_atomically(options.output, "".join(lines).encode())
     try:

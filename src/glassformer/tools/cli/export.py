@@ -30,7 +30,7 @@ class ExportOptions(Options):
     with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. page: one
     .html file that translates in a browser, offline."""
     source_language: str | None = None
-    """Code of the source language, such as en: of a multilingual bundle, or for a package of argos.
+    """Code of the source language, such as en, for a multilingual bundle or a package of argos.
     None: the bundle's."""
     target_language: str | None = None
     """Code of the target language. None: the bundle's."""
@@ -51,8 +51,8 @@ def run(options: ExportOptions) -> int:
         UsageError: the program cannot hold an option of the model, or OUT exists.
         InputError: BUNDLE is no bundle, or a package is not installed.
     """
-    usual = "int8" if options.to in ("argos", "page") else "float32"
-    quantization = options.quantization or usual
+    default = "int8" if options.to in ("argos", "page") else "float32"
+    quantization = options.quantization or default
     with working("exporting"):
         notes = _write(options, _bundle(options), quantization)
     files = options.out.rglob("*") if options.out.is_dir() else [options.out]
@@ -64,7 +64,7 @@ def run(options: ExportOptions) -> int:
 
 
 def _bundle(options: ExportOptions) -> Bundle:
-    """The bundle; a multilingual one for the pair that is asked for."""
+    """The bundle; a multilingual bundle is reduced to the languages of the options."""
     from glassformer.bundle import load_bundle
 
     bundle = load_bundle(options.bundle)
@@ -73,14 +73,14 @@ def _bundle(options: ExportOptions) -> Bundle:
     for side in ("source", "target"):
         if options.to != "argos" and getattr(options, f"{side}_language") is not None:
             raise UsageError(
-                f"--{side}-language: this bundle has one pair, and only a package of --to argos"
-                " takes other codes for it: leave it out"
+                f"--{side}-language: the bundle has one language pair, and only --to argos takes"
+                " other codes: leave the option out"
             )
     return bundle
 
 
 def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[str]:
-    """Export to the program that is asked for; return notes for a person."""
+    """Export in the form of ``options.to``; return notes to print."""
     out = options.out
     if options.to == "argos":
         from glassformer.tools.interchange.argos.export import export_argos
@@ -91,7 +91,7 @@ def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[st
         from glassformer.tools.web.living_page import write_page
 
         if out.exists():
-            raise UsageError(f"{out}: it exists; give a new file")
+            raise UsageError(f"{out} exists: give a new file")
         check_output("OUT", out)
         return write_page(bundle, out, face="translate", quantization=quantization)
     if options.to == "hugging-face":

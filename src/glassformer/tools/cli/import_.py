@@ -41,7 +41,7 @@ def run(options: ImportOptions) -> int:
 
     Raises:
         UsageError: BUNDLE is not empty, or a language is missing or unknown.
-        InputError: a file of SOURCE is missing or faulty, or the program has no place for it.
+        InputError: a file of SOURCE is missing or faulty, or the model has unknown settings.
     """
     from glassformer.tools.interchange.sources import import_bundle
 
@@ -56,7 +56,7 @@ def run(options: ImportOptions) -> int:
     count = sum(weight.numel() for weight in bundle.model.parameters())
     pair = " to ".join(bundle.languages) if bundle.languages else "languages unknown"
     print(f"{options.bundle}: {imported.family}, {count:,} parameters, {pair}")
-    print(f"length penalty: {bundle.length_penalty:g} (Wu et al.'s, as theirs at 20 subwords)")
+    print(f"length penalty: {bundle.length_penalty:g} (Wu et al.; as the original at 20 subwords)")
     for note in imported.notes:
         print(f"note: {note}")
     return 0

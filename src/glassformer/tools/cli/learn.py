@@ -40,7 +40,7 @@ class FolderOptions(LearnOptions):
     @field_validator("folder")
     @classmethod
     def _or_this_one(cls, folder: Path) -> Path:
-        """Inside of a folder of lessons, the default is that folder."""
+        """Inside a folder of lessons, the default is the current directory."""
         default = folder == Path("my-transformer") and not folder.exists()
         return Path() if default and Folder(Path()).has_lessons() else folder
 
@@ -48,7 +48,7 @@ class FolderOptions(LearnOptions):
 class WatchOptions(FolderOptions):
     """Make a folder of lessons, watch it, and check the current lesson at each save.
 
-    'glassformer learn FOLDER' is the same.
+    'glassformer learn FOLDER' is the short form.
     """
 
     list: bool = False
@@ -124,7 +124,7 @@ class CheckOptions(LessonOptions):
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
         if self.csv:
-            raise UsageError(f"--csv: {self.folder} is one learner's folder: give the one above it")
+            raise UsageError(f"--csv: {self.folder} is one learner's folder: give its parent")
         folder, chosen = self.chosen()
         verdict = checked_once(folder, chosen)
         if self.json_:
@@ -157,7 +157,7 @@ class CheckOptions(LessonOptions):
 
 
 class HintOptions(LessonOptions):
-    """Check a lesson; print a hint on its first hole that is not right: idea, shapes, or code."""
+    """Check a lesson; print a hint on the first wrong hole: 1 idea, 2 shapes, 3 code."""
 
     number: int = Field(1, ge=1, le=3)
     """The number of the hint."""
@@ -174,7 +174,7 @@ class HintOptions(LessonOptions):
 
 
 class SolutionOptions(LessonOptions):
-    """Print the package's own source beside yours, as a diff, and the answers to the questions."""
+    """Print a diff of your code and the package's, and the answers to the questions."""
 
     def run(self) -> int:
         from glassformer.tools.learn.messages import print_solution
@@ -186,7 +186,7 @@ class SolutionOptions(LessonOptions):
 
 
 class StatusOptions(FolderOptions):
-    """Print figure 1 with the parts that are yours, and which lessons are learned."""
+    """Print figure 1 with your parts marked, and the learned lessons."""
 
     svg: Path | None = None
     """Also draw figure 1 into this file: .svg or .png."""
@@ -208,7 +208,7 @@ class StatusOptions(FolderOptions):
 
 
 class ResetOptions(LessonOptions):
-    """Write a lesson's file as it was at first, and keep yours beside it as FILE.old."""
+    """Write a lesson's file anew, and keep your version beside it as FILE.old."""
 
     def run(self) -> int:
         folder, chosen = self.chosen()
@@ -224,8 +224,8 @@ class ResetOptions(LessonOptions):
 class TrainOptions(FolderOptions, PhraseOptions):
     """Train a translator of dates and amounts with your parts in it, and score it.
 
-    The phrases and the sizes are those of 'glassformer demo'; norm, label smoothing and dropout are
-    the paper's. The plain path runs.
+    Phrases and sizes are as in 'glassformer demo'; norm, label smoothing and dropout are the
+    paper's. The plain forms of the code run.
     """
 
     epochs: float = Field(2.0, gt=0)
@@ -266,8 +266,8 @@ class CompareOptions(LearnOptions):
         if not second.exists() and str(second) in known_mistakes():
             second = self.first.parent / f"translator-{second}"
             if not second.exists():
-                way = Folder(self.first.parent).command("train", "--mistake", str(self.second))
-                raise InputError(f"{second}: not trained yet; this trains it: {way}")
+                command = Folder(self.first.parent).command("train", "--mistake", str(self.second))
+                raise InputError(f"{second}: not trained yet; this trains it: {command}")
         return compare((self.first, second), self.out, self.parts)
 
 
@@ -284,5 +284,5 @@ OPTIONS: dict[str, type[LearnOptions]] = {
 
 
 def run(options: LearnOptions) -> int:
-    """Do what the options ask for; the exit status."""
+    """Run one kind of ``learn``; the exit status."""
     return options.run()

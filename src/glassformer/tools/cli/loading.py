@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 __all__ = ["LoadingOptions", "parts_of", "wait_asleep"]
 
 _OWN_PARTS = "glassformer.tools.cli.own_translator:with_parts"  # with all of the lessons
-_LARGE = 512  # d_model: the products of smaller models are quicker than threads that wait
+_LARGE = 512  # d_model; products of smaller models gain nothing from several threads
 
 
 def wait_asleep() -> None:
-    """Let torch's threads wait for each other asleep; torch reads it at its first import.
+    """Let torch's threads sleep while they wait; call it before the first import of torch.
 
-    Awake, they take the cores from other programs: on a busy machine a server is many times slower.
+    Threads that wait awake make a server many times slower on a busy machine.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def parts_of(bundle: Path, folder: Path | None, stock: Parts) -> AbstractContextManager[Parts]:
-    """The parts that run a bundle: ``stock``, or own ones for as long as the block lasts.
+    """A context with the parts that run a bundle: own parts if it has any, or else ``stock``.
 
     The code of own parts comes from ``folder``, or from the package if ``learn train`` made the
-    bundle. Only these two cases import the lessons.
+    bundle. Only own parts import the lessons.
     """
     from glassformer.bundle import PARTS_RECORD
 
@@ -49,9 +49,9 @@ class LoadingOptions(Options):
     """The languages of a multilingual model; the engine and machine that run the translator."""
 
     source_language: str | None = None
-    """Source language of a multilingual model, such as en. None: the language of the import."""
+    """Source language of a multilingual model, such as en. None: the one chosen by 'import'."""
     target_language: str | None = None
-    """Target language of a multilingual model. None: the language of the import."""
+    """Target language of a multilingual model. None: the one chosen by 'import'."""
     engine: EngineName = "torch"
     """Engine that translates. ctranslate2: the same translations, faster (extra ctranslate2)."""
     quantization: str = "float32"
@@ -65,14 +65,14 @@ class LoadingOptions(Options):
     """Number of CPU threads. 0: all."""
 
     def set_threads(self) -> None:
-        """Let torch compute with so many threads; CTranslate2 starts with as many."""
+        """Let torch compute with ``threads`` threads; CTranslate2 then starts as many."""
         import torch
 
         if self.threads:
             torch.set_num_threads(self.threads)
 
     def load(self, directory: Path, parts: Parts | None = None) -> Translator:
-        """The translator in ``directory``; without ``parts``, of the fast ones.
+        """The translator in ``directory``; ``parts`` of None are FAST.
 
         Raises:
             UsageError: an option does not fit the bundle or the machine.
@@ -94,20 +94,20 @@ class LoadingOptions(Options):
     def load_to_serve(
         self, directories: Iterable[Path], parts: Parts | None = None
     ) -> dict[str, Translator]:
-        """The translators by their directories; the threads are set for a server.
+        """The translators by their directories; sets torch's threads for a server.
 
-        Without ``threads``, torch has one if all models are small, or else all.
+        With ``threads`` 0, torch gets one thread if all models are small, or else all.
         """
         import torch
 
         from glassformer.support.threads import torch_threads
 
         self.set_threads()
-        # This thread only loads. Threads of its own, beside the translating ones, are more than the
-        # cores: all of them then wait for each other asleep, at half the speed.
+        # With threads of its own for loading, torch would later have more threads than the machine
+        # has cores: translation would run at half the speed.
         with torch_threads(1):
             translators = {str(path): self.load(path, parts=parts) for path in directories}
-        small = all(each.model.config.d_model < _LARGE for each in translators.values())
+        small = all(translator.model.config.d_model < _LARGE for translator in translators.values())
         if self.engine == "torch" and small and not self.threads:
             torch.set_num_threads(1)
         return translators

@@ -29,11 +29,11 @@ class LookOptions(LoadingOptions):
     bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
     text: str | None = None
-    """Sentence to begin with; None: an example of the bundle's, if it has some."""
+    """Sentence to begin with; None: an example from the bundle, if there is one."""
     out: Path | None = None
     """Write the page for TEXT into this one .html file, which needs no server."""
     live: bool = False
-    """The file of --out holds the whole translator, and runs it: any text, offline."""
+    """Put the whole translator into the file of --out, which then translates any text offline."""
     exact: Literal["float16", "float32"] | None = None
     """Number format of the weights in the file of --live; None: int8, a quarter of float32."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
@@ -41,14 +41,14 @@ class LookOptions(LoadingOptions):
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); None: the bundle's."""
     glossary: Path | None = None
-    """File of terms, as for 'glassformer translate': the page marks their places."""
+    """File of terms, as for 'glassformer translate'; the page marks the terms."""
     port: int = Field(0, ge=0, le=65535)
     """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
     """Open the page in the browser."""
     parts: Path | None = None
-    """Folder of 'glassformer learn': its learned parts run, by the plain path. Their code runs:
-    give your own folder."""
+    """Folder of 'glassformer learn' whose learned parts run, with plain forms for the rest. Their
+    code runs: give your own folder."""
     threads: int = Field(0, ge=0, le=1024)
     """CPU threads; 0: one if the model's d_model is below 512, or else all."""
 
@@ -89,7 +89,7 @@ def _check(options: LookOptions) -> None:
     if options.live and (others != (None, None, None) or options.beam != BEAM):
         raise UsageError("--live takes no --glossary, --parts, --beam or --length-penalty")
     if options.exact and not options.live:
-        raise UsageError(f"--exact {options.exact}: it is for a page with --live")
+        raise UsageError(f"--exact {options.exact}: only a page with --live has weights")
     if options.out is None:
         return
     if options.text is None and not options.live:
@@ -116,12 +116,12 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
         print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
         return 0
     question = Query(text, options.length_penalty, beam=options.beam)
-    seen = trace(bundle, question, glossary=terms)
-    for left_out in seen.bounds.left_out:
+    record = trace(bundle, question, glossary=terms)
+    for left_out in record.bounds.left_out:
         print(left_out)
-    page = build_page(stored_answers(bundle, seen), title=text)
+    page = build_page(stored_answers(bundle, record), title=text)
     write_atomically(out, page.encode())
-    print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
+    print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {record.answer.text}")
     return 0
 
 
@@ -133,16 +133,16 @@ def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
 
     settings = Settings(beam=options.beam, glossaries=[terms])
     app = create_app({options.bundle.name: translator}, settings)
-    place = listen("127.0.0.1", options.port)
-    address = _address(place.getsockname()[1], options)
+    listener = listen("127.0.0.1", options.port)
+    address = _address(listener.getsockname()[1], options)
     print(f"{address}\nCtrl-C ends it.", flush=True)
     if options.browser:
         threading.Timer(0.2, webbrowser.open, [address]).start()  # when the server answers
-    serve(app, place, settings)
+    serve(app, listener, settings)
     return 0
 
 
 def _address(port: int, options: LookOptions) -> str:
     state = {"beam": options.beam, "penalty": options.length_penalty, "text": options.text}
-    given = {name: value for name, value in state.items() if value is not None}
-    return f"http://127.0.0.1:{port}/look/#{urlencode(given)}"
+    settings = {name: value for name, value in state.items() if value is not None}
+    return f"http://127.0.0.1:{port}/look/#{urlencode(settings)}"

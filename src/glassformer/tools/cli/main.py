@@ -105,8 +105,8 @@ def _run(command: str, words: list[str]) -> int:
         if not words:
             raise UsageError(f"{title}: expected one of {', '.join(options)}")
         if words[0] in _HELP:
-            firsts = {kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()}
-            print(_overview(title, "KIND", firsts))
+            texts = {kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()}
+            print(_overview(title, "KIND", texts))
             return 0
         kind, *words = words
         _check_known(kind, options, "kind")
@@ -117,12 +117,12 @@ def _run(command: str, words: list[str]) -> int:
     try:
         with naming_options(options):
             return int(module.run(parse_options(options, words)))
-    except ValidationError as error:  # of the work, such as sizes that make no model
+    except ValidationError as error:  # raised by the work, as by sizes that make no model
         raise UsageError(option_fault(error)) from error
 
 
 def module_of(command: str) -> ModuleType:
-    """The module of a command; a word of Python's own, such as ``import``, has ``_`` after it."""
+    """The module of a command; ``import``, a keyword of Python, is in ``import_``."""
     return import_module(f"glassformer.tools.cli.{command}{'_' * iskeyword(command)}")
 
 
@@ -157,20 +157,20 @@ def _table(texts: Mapping[str, str]) -> str:
 
 def _out_of_memory(error: Exception) -> bool:
     """Whether memory ran out, in the words of Python, torch, CUDA, C++ or the linker."""
-    said = str(error).lower()
-    return isinstance(error, MemoryError) or any(words in said for words in _NO_MEMORY)
+    message = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in message for words in _NO_MEMORY)
 
 
 def _print_error(error: object, status: int) -> int:
-    text = " ".join(str(error).split("\n"))  # one line, also if a file's name has several
+    text = " ".join(str(error).split("\n"))  # a file's name may have line feeds
     print(f"glassformer: error: {text}", file=sys.stderr)
     return status
 
 
 def _end_output() -> None:
-    """Write the rest of the output; if that fails, do not try again at the very end."""
+    """Write the rest of the output; after a failure, let Python not try again as it exits."""
     try:
         sys.stdout.flush()
     except OSError:
-        with suppress(OSError):  # an output that is no file has nothing to redirect
+        with suppress(OSError):  # an output without a descriptor cannot be redirected
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -45,14 +45,14 @@ class _Option:
 
     @property
     def keys(self) -> list[str]:
-        """Its names in YAML; pydantic takes the first."""
+        """The option's names in YAML; pydantic reads the first."""
         alias = self.info.validation_alias
         names = alias.choices if isinstance(alias, AliasChoices) else [alias or self.field]
         return [str(name) for name in names]
 
     @property
     def types(self) -> list[Any]:
-        """The alternatives of its type, NoneType among them if None is allowed."""
+        """The alternatives of the field's type; NoneType is among them if None is allowed."""
         kind = self.info.annotation
         return list(get_args(kind)) if get_origin(kind) in (Union, UnionType) else [kind]
 
@@ -67,7 +67,7 @@ class _Option:
 
     @property
     def nargs(self) -> int | str | None:
-        """How many words follow, as argparse says it."""
+        """The number of words after the flag, in argparse's form."""
         if self.types == [bool]:
             return 0
         if get_origin(self.types[0]) is not tuple:
@@ -105,7 +105,7 @@ def _metavar(kind: Any) -> str:
 
 
 class _Store(argparse.Action):
-    """Stores the words of one option, or the truth value of its flag; refuses a second time."""
+    """Stores the words or the truth value of an option; refuses an option given twice."""
 
     def __call__(
         self,
@@ -133,7 +133,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Breaks lines between words alone: ``--api-key-file`` stays whole."""
+    """Breaks lines only between words, so that ``--api-key-file`` stays whole."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
@@ -143,9 +143,9 @@ def help_text(options: type[Options], command: str) -> str:
     """Every option with its docstring and its default, as wide as the terminal."""
     known = _options_of(options)
     parser = _parser(known, options.groups)
-    for place in known:
-        if place.info.title:
-            parser.add_argument(place.keys[0], metavar=place.name, help=place.doc)
+    for option in known:
+        if option.info.title:
+            parser.add_argument(option.keys[0], metavar=option.name, help=option.doc)
     width = shutil.get_terminal_size().columns - 2
     paragraphs = inspect.cleandoc(options.__doc__ or "").split("\n\n")
     parser.description = "\n\n".join(
@@ -165,20 +165,20 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
         InputError: the file is no mapping in YAML.
     """
     known = _options_of(options)
-    given = _from_line(words, known, options)
-    path = given.pop("config", None)
-    stored = {} if path is None else _from_file(Path(path), known)
+    line_values = _from_line(words, known, options)
+    path = line_values.pop("config", None)
+    file_values = {} if path is None else _from_file(Path(path), known)
     try:
-        return options.model_validate({**stored, **given})
+        return options.model_validate({**file_values, **line_values})
     except ValidationError as error:
         names = {option.keys[0]: option.name for option in known}
-        names |= {key: f"{path}: {key}" for key in stored.keys() - given.keys()}
+        names |= {key: f"{path}: {key}" for key in file_values.keys() - line_values.keys()}
         raise UsageError(option_fault(error, names)) from error
 
 
 @contextmanager
 def naming_options(options: type[Options]) -> Iterator[None]:
-    """Let an error name an option of the command where it names an argument of the work."""
+    """Replace the argument that an error names by the option that holds it."""
     names = {option.field: option.name for option in _options_of(options)}
     try:
         yield
@@ -189,12 +189,12 @@ def naming_options(options: type[Options]) -> Iterator[None]:
         raise
     except ChecksumError as error:
         if "verify" in names:
-            raise ChecksumError(f"{error}; --no-verify takes it as it is") from error
+            raise ChecksumError(f"{error}; --no-verify loads it unchecked") from error
         raise
 
 
 def option_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
-    """The first error of pydantic as one line; ``names`` holds the names of fields to print.
+    """The first error of pydantic as one line; ``names`` holds the name to print for a field.
 
     >>> from pydantic import TypeAdapter
     >>> try: TypeAdapter(int).validate_python("many")
@@ -206,12 +206,12 @@ def option_fault(error: ValidationError, names: Mapping[str, str] | None = None)
     name = (names or {}).get(where[0], where[0]) if where else ""
     if fault["type"] == "missing":
         return f"{name} is missing" if len(where) == 1 else f"{name}: too few values"
-    if fault["type"] == "value_error":  # of a validator, whose message is complete
+    if fault["type"] == "value_error":  # the message of a validator is complete
         return f"{name} {fault['ctx']['error']}".strip()
-    # A value that fits none of several types has a fault for each: (field, type).
+    # For a value that fits none of several types, pydantic has a fault at each (field, type).
     union = len(where) > 1 and isinstance(fault["loc"][1], str)
-    same = [other for other in others if union and other["loc"][0] == where[0]]
-    first, *more = dict.fromkeys(expected_words(item["msg"]) for item in (fault, *same))
+    alternatives = [other for other in others if union and other["loc"][0] == where[0]]
+    first, *more = dict.fromkeys(expected_words(item["msg"]) for item in (fault, *alternatives))
     hint = ""
     if fault["type"] == "literal_error":
         hint = nearest(str(fault["input"]), re.findall(r"'([^']+)'", fault["ctx"]["expected"]))
@@ -225,13 +225,13 @@ def _shown(value: Any) -> str:
 
 
 def _options_of(options: type[Options]) -> list[_Option]:
-    """The options of a command: its first ones, its others, and those that commands share."""
-    own, first = inspect.get_annotations(options), options.shown_first
+    """The options of a command: ``shown_first``, its other options, then options that it shares."""
+    declared, first = inspect.get_annotations(options), options.shown_first
 
     def place(option: _Option) -> int:
         if option.field in first:
             return first.index(option.field)
-        return len(first) + (not (option.info.title or option.field in own))
+        return len(first) + (not (option.info.title or option.field in declared))
 
     known = [_Option(field, info) for field, info in options.model_fields.items()]
     return sorted(known, key=place)
@@ -247,7 +247,7 @@ def _required(known: Iterable[_Option]) -> Iterator[str]:
 
 
 def _parser(known: Iterable[_Option], groups: Mapping[str, str]) -> _Parser:
-    """The flags of the options, each group under its heading; positionals are not the parser's."""
+    """A parser of the flags, each group under its heading; ``_placed`` takes the positionals."""
     parser = _Parser(argument_default=argparse.SUPPRESS, formatter_class=_Help)
     group = parser.add_argument_group("options")
     for option in known:
@@ -269,20 +269,20 @@ def _parser(known: Iterable[_Option], groups: Mapping[str, str]) -> _Parser:
 def _from_line(
     words: Sequence[str], known: Sequence[_Option], options: type[Options]
 ) -> dict[str, Any]:
-    """The values on the line by key, as words."""
+    """The values of the command line by key, as strings."""
     parser = _parser(known, options.groups)
     end = words.index("--") if "--" in words else len(words)
     namespace, rest = parser.parse_known_args([_dashed(word) for word in words[:end]])
     for word in rest:
         if match := _FLAG.fullmatch(word):
             raise UsageError(f"unknown option {match[1]}{_remedy(match[1], known)}")
-    given = vars(namespace) | _placed([*rest, *words[end + 1 :]], known, options.usage_end)
+    values = vars(namespace) | _placed([*rest, *words[end + 1 :]], known, options.usage_end)
     optional = {option.keys[0] for option in known if NoneType in option.types}
-    return {k: None if k in optional and v == "None" else v for k, v in given.items()}
+    return {k: None if k in optional and v == "None" else v for k, v in values.items()}
 
 
 def _remedy(flag: str, known: Iterable[_Option]) -> str:
-    """The nearest option; a positional with a hyphen before its name needs none."""
+    """A hint: the nearest option, or how to write a positional that was given as a flag."""
     for option in known:
         if option.info.title and flag in option.flags:
             return f": write {option.name} without it"
@@ -291,37 +291,37 @@ def _remedy(flag: str, known: Iterable[_Option]) -> str:
 
 
 def _dashed(word: str) -> str:
-    """``--d_model=8`` as ``--d-model=8``."""
+    """A flag with hyphens for underscores: ``--d-model=8`` for ``--d_model=8``."""
     match = _FLAG.fullmatch(word)
     return match[1].replace("_", "-") + (match[2] or "") if match else word
 
 
 def _placed(words: list[str], known: Iterable[_Option], usage_end: str) -> dict[str, Any]:
     """The values of the positionals, in their order."""
-    places = [option for option in known if option.info.title]
-    given: dict[str, Any] = {}
-    for place in places:
-        if words and place.nargs == "+":
-            given[place.keys[0]], words = words, []
+    positionals = [option for option in known if option.info.title]
+    values: dict[str, Any] = {}
+    for positional in positionals:
+        if words and positional.nargs == "+":
+            values[positional.keys[0]], words = words, []
         elif words:
-            given[place.keys[0]], *words = words
+            values[positional.keys[0]], *words = words
     if words:
-        wanted = " ".join([*(place.name for place in places), usage_end])
+        wanted = " ".join([*(positional.name for positional in positionals), usage_end])
         raise UsageError(f"unexpected {words[0]!r}: expected {wanted}")
-    return given
+    return values
 
 
 def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
     """The values in the file by key; null leaves an option to its default."""
     by_key = {key: option for option in known for key in option.keys}
-    stored: dict[str, Any] = {}
+    by_option: dict[str, Any] = {}
     for name, value in read_yaml(path).items():
         key = str(name).replace("-", "_")
         if key not in by_key:
             raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
         option = by_key[key]
-        if option.keys[0] in stored:
-            raise UsageError(f"{path}: {' and '.join(option.keys)} are one option: give it once")
+        if option.keys[0] in by_option:
+            raise UsageError(f"{path}: {' and '.join(option.keys)} name one option: give it once")
         values = value if isinstance(value, list) else [value]
         if option.nargs != 0 and any(isinstance(item, bool) for item in values):
             raise UsageError(
@@ -329,5 +329,5 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
                 " in quotes in YAML"
             )
         if value is not None:
-            stored[option.keys[0]] = values if option.nargs == "+" else value
-    return stored
+            by_option[option.keys[0]] = values if option.nargs == "+" else value
+    return by_option

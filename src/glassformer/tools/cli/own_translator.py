@@ -1,4 +1,4 @@
-"""A translator of one's own parts: ``learn train``, and ``--parts FOLDER`` of other commands."""
+"""A translator of own parts, for ``learn train`` and for ``--parts FOLDER`` of other commands."""
 
 import sys
 import traceback
@@ -23,7 +23,7 @@ __all__ = ["running", "train_own", "with_parts"]
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
-# The finale runs every lesson: the paper's norm, its smoothing and its dropout too.
+# The paper's norm, label smoothing and dropout are on, so that every lesson's code runs.
 _TRAINING = {"plain": True, "norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
 _BEAM, _SEARCHED = 4, 200
 
@@ -34,16 +34,16 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     whose = {part.place: part.whose for part in parts}
     write_record(out, parts, folder)
     _print_parts(whose)
-    own = own_parts(parts)
+    forms = own_parts(parts)
     with running(parts):
-        book, status = train_on_phrases(options, out, parts=own, whose=whose, changes=_TRAINING)
+        book, status = train_on_phrases(options, out, parts=forms, whose=whose, changes=_TRAINING)
         if status:
             return status
-        translator = Translator.load(out, parts=own)
+        translator = Translator.load(out, parts=forms)
         print_scores(translator, book.test)
         phrases = book.test[:_SEARCHED]
-        found = translator.translate([phrase.source for phrase in phrases], beam=_BEAM)
-        right = sum(a.text == b.target for a, b in zip(found, phrases, strict=True))
+        translations = translator.translate([phrase.source for phrase in phrases], beam=_BEAM)
+        right = sum(a.text == b.target for a, b in zip(translations, phrases, strict=True))
         print(f"beam search with {_BEAM}: {right} of {len(phrases)} phrases are right")
     calls = ", ".join(f"{hole_of(part.place)} {part.calls:,}" for part in parts)
     text = f"calls of these parts: {calls}" if parts else "all parts were the package's"
@@ -70,7 +70,7 @@ def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Part
 
 
 def _print_parts(whose: Mapping[str, str]) -> None:
-    """The lessons that are the learner's and the package's; the parts with a mistake, or unused."""
+    """Print each owner's lessons, and by name the parts with a mistake and the unused parts."""
     owners: dict[str, list[str]] = {}
     for lesson in lessons():
         for place in lesson.holes.values():
@@ -83,7 +83,7 @@ def _print_parts(whose: Mapping[str, str]) -> None:
 
 @contextmanager
 def running(parts: Sequence[Part]) -> Iterator[None]:
-    """An error that these parts cause is one line."""
+    """Turn an error inside the parts into an InputError of one line."""
     try:
         yield
     except InputError:

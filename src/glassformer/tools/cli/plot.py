@@ -1,6 +1,6 @@
 """``glassformer plot``: pictures of the parts, of a training, and of one translation.
 
-The options of each picture draw it. ``draw`` imports torch and matplotlib; ``--help`` does not.
+A class of options draws its picture. ``draw`` imports torch and matplotlib; ``--help`` does not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PlotOptions(Options, ABC):
     """The options of a picture."""
 
     out: Path | None = None
-    """The picture: .png or .svg. None: the picture's name, such as masks.png."""
+    """File of the picture, .png or .svg. None: named after the kind, such as masks.png."""
 
     @abstractmethod
     def draw(self) -> Figure:
@@ -49,7 +49,7 @@ class MasksOptions(PlotOptions):
     bundle: Path | None = None
     """Cut the sentences by this translator's tokenizers; None: at white space."""
     padding: int = Field(2, ge=0, le=500)
-    """Padding symbols after each sentence, as beside a longer one in a batch."""
+    """Padding symbols after each sentence, as beside a longer sentence in a batch."""
 
     def draw(self) -> Figure:
         from glassformer.tools.inspection.plots.masks import PAD, plot_masks
@@ -77,7 +77,7 @@ class PositionsOptions(PlotOptions):
     length: int = Field(100, ge=1, le=_LONGEST)
     """Number of positions."""
     columns: tuple[int, ...] = ()
-    """For lines: the columns, from 0; none: four that fit d_model."""
+    """With --view lines: the columns, from 0. Left out: four that fit d_model."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Layout = "interleaved"
@@ -126,9 +126,9 @@ class ScheduleOptions(PlotOptions):
 
 
 class TrainingOptions(PlotOptions):
-    """A training's loss, learning rate and validation scores; of several, losses and scores.
+    """One training's loss, learning rate and validation scores, or the losses of several.
 
-    Several runs, such as those of other seeds, get a table of their final scores too.
+    Several runs, such as runs of different seeds, get a table of final scores too.
     """
 
     runs: tuple[Path, ...] = Field(min_length=1, title="RUN [RUN ...]")
@@ -177,11 +177,11 @@ class SearchedOptions(SentenceOptions, ABC):
         from glassformer.tools.inspection.trace.build import trace
         from glassformer.tools.inspection.trace.schema import Query
 
-        seen = trace(translator, Query(self.text, self.length_penalty, beam=self.beam))
-        print(f"translation: {seen.answer.text}")
-        for left_out in seen.bounds.left_out:
+        record = trace(translator, Query(self.text, self.length_penalty, beam=self.beam))
+        print(f"translation: {record.answer.text}")
+        for left_out in record.bounds.left_out:
             print(left_out)
-        return seen
+        return record
 
 
 class AttentionOptions(SentenceOptions):
@@ -223,7 +223,7 @@ class AlignmentOptions(SearchedOptions):
         from glassformer.tools.inspection.plots.alignment import plot_alignment
 
         translator = _load(self.bundle)
-        seen = self.traced(translator)
+        record = self.traced(translator)
         heads, layer, head = None, _index(self.layer), _index(self.head)
         if layer is not None or head is not None:
             config = translator.model.config
@@ -232,8 +232,9 @@ class AlignmentOptions(SearchedOptions):
             every = Heads.of(None, config)
             chosen = every.heads if head is None else (head,)
             heads = Heads(every.layer if layer is None else layer, chosen, "output")
-        [links] = align(translator.bundle, [seen.source.text], [seen.target.text], heads=heads)
-        return plot_alignment(seen.source.text, seen.target.text, links)
+        source, target = record.source.text, record.target.text
+        [links] = align(translator.bundle, [source], [target], heads=heads)
+        return plot_alignment(source, target, links)
 
 
 class Figure1Options(SearchedOptions):

@@ -45,7 +45,7 @@ class ServeOptions(LoadingOptions):
     port: int = Field(5000, ge=0, le=65535)
     """Port to listen on; 0: any free port."""
     allow_host: tuple[str, ...] = ()
-    """Further host names on 127.0.0.1, such as a proxy's; others get "Invalid host header"."""
+    """Further host names on 127.0.0.1, such as a proxy's; other names get "Invalid host header"."""
     allow_origin: tuple[str, ...] = ()
     """Other sites whose pages may send requests, such as https://example.org; *: all."""
     trust_proxy: tuple[IPvAnyNetwork, ...] = ()
@@ -55,7 +55,7 @@ class ServeOptions(LoadingOptions):
     """File with one key a line; the server refuses a request without one of them, and reads the
     file anew after SIGHUP."""
     metrics_key_file: Path | None = None
-    """The same for /metrics alone. None: the keys of --api-key-file."""
+    """File with one key a line, for /metrics alone. None: the keys of --api-key-file."""
     access_log: bool = False
     """Print a line of JSON for each answer, without its texts and the client's address."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
@@ -63,17 +63,17 @@ class ServeOptions(LoadingOptions):
     max_requests: int = Field(128, ge=1, le=10_000)
     """Greatest number of requests at once; the server refuses more (503)."""
     requests_per_minute: int = Field(0, ge=0, le=1_000_000)
-    """Requests of one key, or of one address without a key; the server refuses more (429). A
+    """Requests a minute from one key, or one address; the server refuses more (429). A
     request counts once for each 1,000 characters. 0: any number."""
     timeout: float = Field(60.0, gt=0, le=3600)
     """Seconds until the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     glossary: tuple[Path, ...] = ()
-    """A file of terms for each BUNDLE, in their order; its translations hold them. A line has the
-    source term, a tab and the target term; further forms, of which one will do, after tabs."""
+    """A file of terms for each BUNDLE, in the order of the bundles. A line has the source term, a
+    tab and the target term; alternative forms follow after tabs."""
     through: str | None = None
-    """Third language of pairs without a BUNDLE, such as en: into it, then out of it. None: no such
+    """Language, such as en, through which pairs without a BUNDLE are translated. None: no such
     pairs."""
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
@@ -113,7 +113,7 @@ def _settings(options: ServeOptions) -> Settings:
 
     if options.allow_host and options.host not in _LOOPBACK:
         raise UsageError(
-            f"--allow-host belongs to a server on 127.0.0.1; on {options.host} any name will do"
+            f"--allow-host belongs to a server on 127.0.0.1; {options.host} takes any host name"
         )
     for name in options.allow_host:
         if "*" in name.removeprefix("*."):
@@ -152,7 +152,7 @@ def _glossaries(options: ServeOptions) -> list[Terms]:
     if files and len(files) != len(bundles):
         raise UsageError(
             f"--glossary: {counted(len(files), 'file')} for {counted(len(bundles), 'bundle')}:"
-            " give one for each, in their order"
+            " give one for each bundle, in the bundles' order"
         )
     return [read_terms(file) for file in files]
 
@@ -167,7 +167,7 @@ def _keys(path: Path | None, option: str) -> list[str]:
 
 
 def _reread_keys(options: ServeOptions, settings: Settings) -> None:
-    """Replace the keys of a running server by those in their files, if these can be read."""
+    """Read the files of keys again; if a file cannot be read, the server keeps its keys."""
     try:
         keys = _keys(options.api_key_file, "--api-key-file")
         metrics_keys = _keys(options.metrics_key_file, "--metrics-key-file")

@@ -19,11 +19,11 @@ OPTIONS = TrainConfig
 
 
 def run(config: TrainConfig, reporter: Reporter | None = None, parts: Parts | None = None) -> int:
-    """Train or continue; 128 + the signal's number if one stopped the run, which is then saved.
+    """Train or continue; the status is 0, or 128 + the number of the signal that stopped the run.
 
-    ``parts``: own ones; None: those of ``--plain``.
+    ``parts`` of None are PLAIN or FAST, as ``config.plain`` says.
     """
-    began = time.monotonic()  # before torch is imported: --minutes includes that
+    began = time.monotonic()  # --minutes includes the import of torch
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
         from glassformer.parts import FAST, PLAIN
         from glassformer.training.parallel.worker import train_rank

@@ -70,7 +70,7 @@ class TranslateOptions(LoadingOptions):
     repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
     """Above 1: subwords that the translation already holds become less probable. 1: no change."""
     no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
-    """No N subwords stand twice in a translation in the same order. 0: they may."""
+    """No sequence of N subwords stands twice in a translation. 0: it may."""
     min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
     """Least number of subwords of a translation."""
     prefix: str = ""
@@ -85,13 +85,12 @@ class TranslateOptions(LoadingOptions):
     top_k: int = Field(0, ge=0)
     """With --sample: draw from the N most probable tokens. 0: from all."""
     top_p: float = Field(1.0, gt=0, le=1)
-    """With --sample: draw from the most probable tokens whose probabilities sum to this."""
+    """With --sample: draw from the most probable tokens whose probabilities sum to X."""
     seed: int = 1
-    """With --sample: the same seed draws the same translation of the same text and line."""
+    """With --sample: seed of the draws, which also depend on a line's number."""
     format: Literal["text", Markup] = "text"
     """Format of the input. Every format but text reads the whole input as one file and keeps its
-    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (both: extra
-    documents)."""
+    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (po and docx: extra documents)."""
     protect: bool = True
     """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     split: bool = True
@@ -114,7 +113,7 @@ class TranslateOptions(LoadingOptions):
             raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
         if self.no_repeat_ngram and self.prefix:
             raise ValueError(
-                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what --prefix demands:"
+                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid the text of --prefix:"
                 " leave one of them out"
             )
         if self.format != "text":
@@ -132,7 +131,7 @@ OPTIONS = TranslateOptions
 
 
 def run(options: TranslateOptions) -> int:
-    """Translate until the input ends, in bounded memory; each line as soon as it comes.
+    """Translate until the input ends, in bounded memory; write each line as soon as it is ready.
 
     Raises:
         UsageError: an option is out of its range.
@@ -168,7 +167,7 @@ def _translate_file(
     *,
     language: str | None,
 ) -> None:
-    """The whole input as one file; InputError if it is not of its format."""
+    """Translate the whole input as one file; InputError if it does not have the format."""
     from glassformer.tools.documents.files.formats import translated_file
 
     data = sys.stdin.buffer.read()
@@ -199,11 +198,11 @@ def _translate_input(
         translations = translator.translate(window.texts, **settings)
         numbered = [*enumerate(zip(translations, window.texts, strict=True), start=window.first)]
         if glossary:
-            lacking.extend(n for n, (found, text) in numbered if glossary.missing(text, found.text))
-        return "".join(_rows(found, number, text, options) for number, (found, text) in numbered)
+            lacking.extend(n for n, (best, text) in numbered if glossary.missing(text, best.text))
+        return "".join(_rows(best, number, text, options) for number, (best, text) in numbered)
 
     windows = _windows(descriptor)
-    if options.sample:  # a drawn line goes by itself: the lines beside it must not change it
+    if options.sample:  # each line is a batch, so that no other line changes the draw
         windows = (
             _Window(number, [text])
             for window in windows
@@ -223,13 +222,13 @@ def _translate_input(
 
 
 def _settings(options: TranslateOptions, glossary: Terms | None) -> TranslateSettings:
-    """The options that are the translator's; without a length penalty, the bundle's holds."""
+    """The options for the translator; where an option is None, the bundle's value holds."""
     from glassformer.translator import TranslateSettings
 
     names = TranslateSettings.__annotations__.keys() & type(options).model_fields.keys()
-    given = {name: getattr(options, name) for name in names}
-    given["glossary"] = glossary  # the option is its file
-    return cast("TranslateSettings", {name: x for name, x in given.items() if x is not None})
+    settings = {name: getattr(options, name) for name in names}
+    settings["glossary"] = glossary  # the option holds the file's name
+    return cast("TranslateSettings", {name: x for name, x in settings.items() if x is not None})
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:
@@ -242,16 +241,16 @@ def _sampling(options: TranslateOptions, number: int) -> Sampling:
 
 
 class _Window(NamedTuple):
-    """Lines that are translated together, and the number of the first one, from 0."""
+    """Lines that are translated together, and the number of the first line, from 0."""
 
     first: int
     texts: list[str]
 
 
 def _windows(descriptor: int) -> Iterator[_Window]:
-    """The lines that end in each block of the input, as text; a last one may lack its line feed.
+    """The lines that end in each block of the input, as text; the last line needs no line feed.
 
-    A block inside a long line gives an empty window. InputError after the lines before a fault.
+    A block inside a long line gives an empty window. A faulty line raises InputError in its turn.
     """
     number, rest = 0, b""
     about = os.fstat(descriptor)
@@ -276,12 +275,12 @@ def _input_waits(descriptor: int) -> bool:
     """Whether a read would wait for input; True also if the system cannot tell."""
     try:
         return not select.select([descriptor], [], [], 0)[0]
-    except (OSError, ValueError):  # Windows can only tell of sockets
+    except (OSError, ValueError):  # Windows takes sockets alone
         return True
 
 
 def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
-    """One line of output; a line feed inside a translation would be a second one."""
+    """The output lines of one source line; a line feed inside a translation becomes a space."""
     hypotheses = [translation, *translation.alternatives]
     if options.as_json:
         best, *others = (_object(hypothesis, options) for hypothesis in hypotheses)

@@ -1,7 +1,7 @@
 """The doctor's checks of a file's bytes and of the text of one side of a corpus.
 
-Reading stops at the first bad byte; these checks go on, count, and keep the first places. They keep
-no text, only counts: of each length and of each character.
+Training's reader stops at the first bad byte. The checks go on, count faults, and keep the first
+places. They keep no text, only the counts of lengths and characters.
 """
 
 import unicodedata
@@ -36,7 +36,7 @@ class Tally:
     example: str = ""
 
     def add(self, line: int, example: str = "", *, most: int = _EXAMPLE_CHARS) -> None:
-        """Counts one place; ``line`` counts from 1. Of an example, ``most`` characters are kept."""
+        """Counts one place; ``line`` counts from 1. An example is cut to ``most`` characters."""
         if not self.count:
             self.example = example[:most]
         self.count += 1
@@ -58,13 +58,13 @@ class FileCheck:
         self.tallies = {code: Tally() for code in ("invalid-utf8", "bom", "crlf", "cr-only")}
         self._lf = Tally()
         self._nul = Tally()
-        self._convert = ""  # the command if it is UTF-16
+        self._convert = ""  # the command that converts UTF-16
 
     def read(self) -> Iterator[str]:
         """The text of each line; a ``?`` stands for bytes that are not UTF-8."""
         for block in raw_blocks(self.path):
             raw = block.split(b"\n")
-            # A first line may have a byte order mark.
+            # The first line may have a byte order mark.
             if self.lines > 0 and b"\r" not in block and b"\0" not in block:
                 with suppress(UnicodeDecodeError):
                     texts = block.decode().split("\n")
@@ -95,7 +95,7 @@ class FileCheck:
             return decode_line(raw, first=first, errors="replace").replace(LOST, "?")
 
     def findings(self) -> dict[str, Tally]:
-        """The faults of the whole file; call it after the file is read."""
+        """The faults of the whole file; call it after :meth:`read`."""
         faults = dict(self.tallies)
         mixed = self._mixed_line_ends()
         if self.lines > 1:  # a CR inside a line is a control character
@@ -110,7 +110,7 @@ class FileCheck:
     def _mixed_line_ends(self) -> Tally:
         """The rarer of LF and CR LF if the file has both."""
         crlf, lf = self.tallies["crlf"], self._lf
-        # A last line may have no end at all.
+        # The last line of a file may have no line end.
         if lf.count == 1 and lf.lines == [self.lines]:
             return Tally()
         return min(crlf, lf, key=lambda tally: tally.count)
@@ -126,7 +126,7 @@ class SideCheck:
         self.tallies = {code: Tally() for code in (*PATTERNS, "not-nfc")}
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
-        """Takes some sentences; returns them as training normalises them."""
+        """Counts the texts of some lines; returns the texts as training normalises them."""
         plain = list(map(normalised, texts))
         self.chars.update(map(len, plain))
         self.words.update([len(text.split()) for text in plain])
@@ -163,12 +163,12 @@ class SideCheck:
         return {name: round(count / total, 6) for name, count in counts.most_common() if name}
 
     def findings(self) -> dict[str, Tally]:
-        """The tallies, and the case of the whole side."""
+        """The tallies, and a finding if the whole side has one case."""
         case = self._one_case()
         return self.tallies | ({case: Tally(self.chars.total())} if case else {})
 
     def _one_case(self) -> str | None:
-        """``lower-case`` or ``upper-case`` if hardly a letter of the side has the other."""
+        """``lower-case`` or ``upper-case`` if hardly any letter has the other case."""
         letters = upper = lower = 0
         for character, count in self.characters.items():
             letters += count * character.isalpha()
@@ -183,7 +183,7 @@ class SideCheck:
 
 
 def lengths(counts: Counter[int]) -> Lengths | None:
-    """The table of lengths from the count of each length; ``None`` without any.
+    """The table of lengths from the count of each length; ``None`` without counts.
 
     >>> lengths(Counter([3, 1, 2]))
     Lengths(min=1, median=2, mean=2.0, p95=3, p99=3, max=3)
@@ -191,7 +191,7 @@ def lengths(counts: Counter[int]) -> Lengths | None:
     if not counts:
         return None
     values, numbers = (np.array(column) for column in zip(*sorted(counts.items()), strict=True))
-    below = np.cumsum(numbers)  # texts of at most this length
+    below = np.cumsum(numbers)  # by length, the number of texts up to that length
     places = np.searchsorted(100 * below, np.array([50, 95, 99]) * below[-1])
     median, p95, p99 = values[places].tolist()
     mean = round(float(values @ numbers / below[-1]), 2)

@@ -1,11 +1,11 @@
-"""Writes the pairs of a corpus that are left without the faults that a program can mend.
+"""Writes a corpus again, and mends the faults that a program can mend.
 
-Text changes only in ways that lose nothing: entities become characters, and the rest is the form
-that training gives texts by default (:mod:`normaliser`). The training text loses its repeats, the
-pairs that training drops, and the pairs of the validation and test text. Those lose only blank
+Text changes lose nothing: entities become characters, and the text gets the form that training
+gives it by default (:mod:`normaliser`). The training text loses repeats, pairs that training
+drops, and pairs of the validation and test text. The validation and test text lose only blank
 pairs, so that their scores still compare.
 
-The training text is read twice, so that only hashes are kept: 16 bytes a pair.
+The training text is read twice, so that memory holds only hashes, 16 bytes a pair.
 """
 
 import html
@@ -34,7 +34,7 @@ from glassformer.tools.doctor.report import CorpusFiles
 __all__ = ["Cleaned", "check_folder", "write_clean"]
 
 _AT_ONCE = 4_096  # pairs
-#: Why a pair leaves the training text; its place is the reason's number, and 0 is none.
+#: The reasons for which a pair leaves the training text, by number; number 0 is no reason.
 _REASONS = (
     "",
     "blank",
@@ -49,20 +49,20 @@ _ENTITY = re.compile(r"&(?:([A-Za-z]\w{1,31});|#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6})
 
 @dataclass
 class Cleaned:
-    """The pairs written of each part, and how many pairs changed, by the kind of change."""
+    """The number of pairs written, by part, and of changed pairs, by kind of change."""
 
     pairs: dict[str, int] = field(default_factory=dict)
     changes: Counter[str] = field(default_factory=Counter)
 
 
 def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
-    """Refuses a folder, before the work, in which the files cannot be written or read again."""
+    """Refuses a folder in which the mended files cannot be written, before the work begins."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: a file, expected a directory: name another")
+        raise UsageError(f"{folder}: is a file: expected a directory")
     written: dict[Path, Path] = {}
     for path in (path for files in parts.values() for path in files.paths):
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path}: no regular file, but it is read twice: save it first")
+            raise UsageError(f"{path}: not a regular file, but it is read twice: save it first")
         target = _target(folder, path)
         other = written.setdefault(target.resolve(), path)
         if other != path:
@@ -70,13 +70,13 @@ def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
                 f"{folder}: {other} and {path} have one name: give them different names"
             )
         if target.exists() and target.samefile(path):
-            raise UsageError(f"{folder}: it holds the files themselves: name another")
+            raise UsageError(f"{folder}: holds the corpus itself: name another directory")
 
 
 def write_clean(
     folder: Path, parts: Mapping[str, CorpusFiles], *, limits: Limits | None = None
 ) -> Cleaned:
-    """Writes each part's files into ``folder``, under their names, without the end ``.gz``.
+    """Writes each part's files into ``folder``, under the same names without ``.gz``.
 
     ``parts``: ``train``, and perhaps ``valid`` and ``test``. A file appears whole or not at all.
 
@@ -109,7 +109,7 @@ def write_clean(
 def _left_out(
     train: CorpusFiles, limits: Limits | None, *, held_out: NDArray[np.uint64]
 ) -> NDArray[np.uint8]:
-    """The number of each training pair's reason; a pair has one reason at most."""
+    """For each training pair, the number of its reason in ``_REASONS``."""
     keep = Filter(limits)
     blocks, hashes_of_kept = [], []
     for block in _blocks(_mended(train, Counter())):
@@ -134,7 +134,7 @@ def _blocks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
 
 
 def _written(folder: Path, files: CorpusFiles, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Writes the pairs in the format of the files, and gives each on."""
+    """Writes the pairs in the format of the files, and yields each pair."""
     kind = file_format(files.source, files.target, format=files.format)
     with ExitStack() as stack:
         outputs = [
@@ -152,7 +152,7 @@ def _target(folder: Path, path: Path) -> Path:
 
 
 def _mended(files: CorpusFiles, changes: Counter[str]) -> Iterator[Pair]:
-    """The pairs of the files, mended; ``changes`` counts the pairs."""
+    """The pairs of the files, mended; ``changes`` counts the changed pairs."""
     for pair in read_pairs(files.source, files.target, format=files.format, keys=files.keys):
         mended = Pair(*(normalised(_decoded(text)) for text in pair))
         if mended != pair:
@@ -169,7 +169,7 @@ def _not_blank(pairs: Iterable[Pair], changes: Counter[str]) -> Iterator[Pair]:
 
 
 def _decoded(text: str) -> str:
-    """The text with the characters that its entities stand for; an unknown entity stays."""
+    """The text with its entities decoded; an unknown entity stays."""
     return _ENTITY.sub(
         lambda match: (
             match[0] if match[1] and f"{match[1]};" not in html5 else html.unescape(match[0])

@@ -1,10 +1,10 @@
 """Examines a corpus to its end, and reports its faults and the pairs that training would drop.
 
-Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts every kind
-of fault, and keeps the first places and one example of each. It takes a few thousand pairs at a
-time and keeps no text of them. A training pair costs 8 bytes for its hash (:mod:`duplicates`) and 4
-for its lengths (:mod:`alignment`); a pair of the other texts costs 28. The search for duplicates
-takes about twice as much.
+Training's reader (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts
+every kind of fault, and keeps its first places and one example. It takes a few thousand pairs at a
+time and keeps no text. A training pair costs 8 bytes for its hash (:mod:`duplicates`) and 4 for its
+lengths (:mod:`alignment`); a validation or test pair costs 28. The search for duplicates takes
+about twice as much.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -57,9 +57,9 @@ from glassformer.tools.doctor.report import (
 __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
-_AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
-_ROW = 50  # characters that a pair counts besides its own: blank pairs take memory too
-_MANY = 1_000  # characters of a side: about 250 subwords of four, the default of max_tokens
+_AT_ONCE = 1 << 19  # characters read at once, of a few thousand pairs
+_ROW = 50  # characters added for each pair, as blank pairs take memory too
+_MANY = 1_000  # characters of a side; about 250 subwords of four, the default of max_tokens
 _KINDS = ("pairs", "sources", "targets")
 _ROWS_KEPT = 5
 _MANY_REPEATS, _LEAST_REPEATS = 0.1, 10  # share of the pairs, and number
@@ -77,15 +77,15 @@ def examine(
 ) -> Report:
     """Reads the parts of a corpus to their ends and reports their faults.
 
-    ``ok``: training could go on. ``kept`` and ``dropped`` count the pairs that training would keep
-    and drop.
+    ``ok`` of the report: training could go on. ``kept`` and ``dropped`` count the pairs that
+    training would keep and drop.
 
     Raises:
         InputError: a file cannot be read at all: missing, empty, a damaged gzip file.
         UsageError: a format does not fit its files.
     """
-    given = {"train": train, "valid": valid, "test": test}
-    checks = [_PartCheck(name, files, limits) for name, files in given.items() if files]
+    files_by_part = {"train": train, "valid": valid, "test": test}
+    checks = [_PartCheck(name, files, limits) for name, files in files_by_part.items() if files]
     # The training text is the longest. It is read last, when the other texts' hashes are known.
     searches: list[_Search] = []
     for place, check in reversed([*enumerate(checks)]):
@@ -111,7 +111,7 @@ def examine(
 
 
 class _PartCheck:
-    """Examines one part, such as ``train``: its pairs here, its files and sides by their checks."""
+    """Examines the pairs of one part, such as ``train``; other checks examine files and sides."""
 
     def __init__(self, name: str, files: CorpusFiles, limits: Limits | None) -> None:
         self.name, self.keys = name, files.keys
@@ -120,17 +120,17 @@ class _PartCheck:
         self.source, self.target = SideCheck(), SideCheck()
         self.filter = Filter(limits)
         self.pairs = 0
-        # By line: hashes, NONE without a whole pair; features of each side, 0 without a pair.
+        # By line, hashes (NONE without a whole pair) and features of each side (0 without a pair).
         self.hashes = {kind: array("Q") for kind in (_KINDS[:1] if name == "train" else _KINDS)}
         self.features = (array("H"), array("H"))
-        self.noted = 0  # the last line that has them
+        self.noted = 0  # the last line with hashes and features
         self.surplus = array("H")  # features of the lines without a partner
         codes = ["malformed", "identical", "lost-spans", "quoted"]
         codes += ["many-subwords", *self.filter.counts]
         self.tallies = {code: Tally() for code in codes}
 
     def read(self, searches: Sequence["_Search"]) -> None:
-        """Reads the part; the results stand in the attributes, and in those of ``searches``."""
+        """Reads the part; the results go into attributes, and into ``searches``."""
         rows = self._of_two_files() if self.format == "lines" else self._of_one_file()
         for portion in _portions(rows):
             lines, sources, targets = map(list, zip(*portion, strict=True))
@@ -153,7 +153,9 @@ class _PartCheck:
             try:
                 source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
-                self.tallies["malformed"].add(line, f"{error}", most=300)  # with its remedy
+                self.tallies["malformed"].add(
+                    line, f"{error}", most=300
+                )  # long enough for the remedy
                 if self.format == "tsv":
                     with suppress(InputError):
                         split_record(text, "tsv-quoted")
@@ -164,7 +166,7 @@ class _PartCheck:
     def _add(
         self, sources: list[str], targets: list[str], lines: list[int]
     ) -> tuple[list[str], list[str]]:
-        """Examines some pairs; returns their sides as training normalises them."""
+        """Examines some pairs; returns both sides as training normalises them."""
         self.pairs += len(lines)
         left, right = self.source.add(sources, lines), self.target.add(targets, lines)
         for source, target, line in zip(left, right, lines, strict=True):
@@ -205,7 +207,7 @@ class _PartCheck:
         )
 
     def finding(self, code: str, tally: Tally, where: str = "") -> Finding:
-        """The finding of a tally; ``where`` is the part if it is not given."""
+        """The finding of a tally; an empty ``where`` stands for the part."""
         severity, meaning = MEANINGS[code]
         if code in LIGHT and tally.count < COMMON * self.pairs:
             severity = "note"
@@ -213,7 +215,7 @@ class _PartCheck:
         return Finding(code, severity, self.name, where or self.name, meaning=meaning, **places)
 
     def findings(self) -> list[Finding]:
-        """Every fault that occurs in this part alone."""
+        """The faults inside this part."""
         names = [str(file.path) for file in self.files]
         sides = names if len(names) == 2 else [f"{names[0]} (source)", f"{names[0]} (target)"]
         checks: list[FileCheck | SideCheck] = [*self.files, self.source, self.target]
@@ -226,7 +228,7 @@ class _PartCheck:
         ]
 
     def _pair_tallies(self) -> dict[str, Tally]:
-        """Counts per code of the pairs; a count above its limit gets the graver code."""
+        """The pairs' tallies by code; a tally above its limit gets the graver code."""
         tallies = self.tallies | self._misaligned()
         rows = np.flatnonzero(repeats(self.kept("pairs")))
         many = len(rows) >= max(_LEAST_REPEATS, _MANY_REPEATS * self.pairs)
@@ -238,14 +240,14 @@ class _PartCheck:
         return tallies
 
     def _same(self) -> bool:
-        """Whether the sides are one text."""
+        """Whether source and target are one text."""
         identical = self.tallies["identical"].count
         many = identical >= many_equal(self.filter.kept)
         paths = [file.path for file in self.files]
         return many or bool(identical and len(paths) == 2 and paths[0].samefile(paths[1]))
 
     def _misaligned(self) -> dict[str, Tally]:
-        """Whether lines have no partner, or belong to other lines."""
+        """A tally of lines without a partner, or whose partner is another line; {} if none is."""
         source, target = (np.asarray(side) for side in self.features)
         if self.surplus:
             return {"unpaired": self._unpaired(source, target)}
@@ -259,12 +261,12 @@ class _PartCheck:
         return {code: Tally(1)} if code else {}
 
     def _unpaired(self, *sides: Features) -> Tally:
-        """The count of the lines without a partner, and the line where the files part."""
+        """The lines without a partner, and the line from which the files no longer fit."""
         first, second = self.files
         longer, shorter = sides if first.lines > second.lines else sides[::-1]
         line = slip(np.concatenate([longer, self.surplus]), shorter)
         counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
-        example = f"{counts}; by their lines' lengths, they part at line {line} or near it"
+        example = f"{counts}; by the lengths of lines, they no longer fit from about line {line}"
         return Tally(len(self.surplus), [line], example)
 
     def kept(self, kind: str) -> NDArray[np.uint64]:
@@ -273,14 +275,14 @@ class _PartCheck:
 
 
 class _Search:
-    """Searches an earlier part, while it is read, for the pairs and sides of one part."""
+    """Searches an earlier part (``within``), while it is read, for pairs and sides of ``part``."""
 
     def __init__(self, part: _PartCheck, within: _PartCheck) -> None:
         self.part, self.within = part, within
         self.known = {kind: Known(part.kept(kind)) for kind in _KINDS}
 
     def look(self, hashes_by_kind: _Hashes) -> None:
-        """Takes the hashes of some pairs of the earlier part."""
+        """Notes the hashes of some pairs of the earlier part."""
         for kind, known in self.known.items():
             known.see(hashes_by_kind[kind])
 
@@ -306,7 +308,7 @@ class _Search:
 
 
 def _by_line(values: NDArray[np.generic], rows: NDArray[np.intp], count: int) -> bytes:
-    """The values in an array of ``count`` lines, at their rows; 0 elsewhere."""
+    """The bytes of an array of ``count`` lines with ``values`` at ``rows``, and 0 elsewhere."""
     by_line = np.zeros(count, values.dtype)
     by_line[rows] = values
     return by_line.tobytes()

@@ -1,7 +1,7 @@
-"""The patterns of suspicious text: each names a fault that a sentence seems to have.
+"""The patterns of suspicious text, by the fault that a match shows.
 
-Many sentences are searched at once: they stand in one text, with ``JOINT`` between them, which no
-match crosses.
+Many sentences are searched at once, as one text with ``JOINT`` between sentences. No match crosses
+``JOINT``.
 """
 
 import re
@@ -12,30 +12,30 @@ from glassformer.data.normaliser import INVISIBLE
 
 __all__ = ["JOINT", "LOST", "PATTERNS", "hits"]
 
-#: A character for bytes that another program lost.
+#: The character that a program writes for bytes that it cannot read.
 LOST = "\ufffd"
-#: Unicode calls it a noncharacter: no text has it.
+#: A noncharacter of Unicode, which no text has.
 JOINT = "\uffff"
 
-#: What the bytes 0x80 to 0xBF, the later bytes of a UTF-8 character, become in Latin-1 and in
-#: Windows-1252; closing quotes and "…" are left out, because they follow letters in honest text.
+#: The later bytes of UTF-8 characters, 0x80 to 0xBF, read as Latin-1 or Windows-1252. Closing
+#: quotes and "…" are left out, because they follow letters in sound text.
 _LATER_BYTES = "".join(
     sorted(
         {chr(byte) for byte in range(0x80, 0xC0)}
         | set(bytes(range(0x80, 0xA0)).decode("cp1252", "ignore"))
     )
 ).translate(dict.fromkeys(map(ord, "‘’“”«»‹›…")))
-#: The same for characters of three bytes, without the space and dashes that follow a French é.
+#: The later bytes of characters of three bytes, without the space and dashes after a French é.
 _LATER_TWO = _LATER_BYTES.translate(dict.fromkeys(map(ord, "\xa0–—")))
-_SPACES = "\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"  # white space but for the plain one
-_CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, which stand without spaces
+_SPACES = "\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"  # white space without the plain space
+_CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, written without spaces
 
-# C0 and C1 without the tab, and the line and paragraph separators.
+# C0 and C1 without the tab; and the line and paragraph separators.
 _CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029"
 _FIRST_OF_TWO = "ÂÃÄÅÐÑ"  # the first of the two bytes of a character, as Latin-1
 
-# The first character of each fault, and its other characters. The search skips a pattern if no
-# text has its first character.
+# For each fault, the pattern's first character and the rest. The search skips a pattern if no text
+# has the first character.
 _PARTS = {
     "control": (f"[{_CONTROLS}]", ""),
     "replacement": (LOST, ""),
@@ -47,7 +47,7 @@ _PARTS = {
     ),
     "bom-inside": (BOM, ""),
     "zero-width": (f"(?![{_CONTROLS}{LOST}{BOM}{JOINT}])(?:{INVISIBLE})", ""),
-    # Inside a text, and not one space.
+    # White space inside a text, other than one plain space.
     "white-space": (
         f"[ {_SPACES}]",
         rf"(?<=[^\s{JOINT}][ {_SPACES}])(?:[ {_SPACES}]+|(?<=[{_SPACES}]))(?=[^\s{JOINT}])",
@@ -69,7 +69,7 @@ PATTERNS = {code: re.compile(first + rest) for code, (first, rest) in _PARTS.ite
 
 
 def hits(text: str, characters: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Every match of every pattern, with its name; ``characters``: each of the text, once."""
+    """Every match of every pattern, with the fault; ``characters``: the text's, each once."""
     for code, pattern in PATTERNS.items():
         if _FIRSTS[code].search(characters):
             for match in pattern.finditer(text):

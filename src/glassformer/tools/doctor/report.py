@@ -23,12 +23,12 @@ __all__ = [
 
 Severity = Literal["error", "warning", "note"]
 
-#: Every kind of finding, the worst first: its severity, and its meaning with the remedy.
+#: The severity of every kind of finding, and the meaning with a remedy; the worst kinds first.
 MEANINGS: dict[str, tuple[Severity, str]] = {
-    "utf-16": ("error", "this is UTF-16, which training cannot read: convert it"),
-    "cr-only": ("error", "a lone CR ends the lines: convert them, e.g. with tr '\\r' '\\n'"),
+    "utf-16": ("error", "the file is UTF-16, which training cannot read: convert it"),
+    "cr-only": ("error", "a lone CR ends lines: convert the file, e.g. with tr '\\r' '\\n'"),
     "unpaired": ("error", "lines without a partner in the other file; training stops"),
-    "csv-quotes": ("error", "lines hold no pair but csv quotes: give the format tsv-quoted"),
+    "csv-quotes": ("error", "lines hold csv quotes and no pair: give the format tsv-quoted"),
     "malformed": ("error", "lines that hold no pair; training stops"),
     "invalid-utf8": ("error", "not UTF-8; training stops; convert the file, e.g. with iconv"),
     "same-text": ("error", RUINOUS["same-text"]),
@@ -37,43 +37,42 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     "nothing-left": ("error", "no pair is left to train on"),
     "unrelated-words": (
         "warning",
-        "the lengths of the two sides have nothing to do with each other, which proves nothing of"
-        " short lines: compare some lines by hand",
+        "the lengths of the two sides are unrelated, which proves nothing if lines are short:"
+        " compare some lines by hand",
     ),
     "overlap": (
         "warning",
-        "the same pairs stand in both, so the scores are too high; --write takes them out of the"
-        " training text",
+        "pairs stand in both texts, so the scores are too high; the mended training text is"
+        " without them",
     ),
     "known-sources": (
         "warning",
-        "the same sources stand in both, so the scores are too high: divide the text anew, by"
-        " sources",
+        "sources stand in both texts, so the scores are too high: divide the text anew, by sources",
     ),
-    "many-repeats": ("warning", "the pair repeats an earlier line; --write drops the repeats"),
+    "many-repeats": ("warning", "the pair repeats an earlier line; mended files lack repeats"),
     "empty": ("warning", "a side is empty"),
     "long": ("warning", "a side is too long for a sentence"),
     "ratio": ("warning", "one side is far longer than the other"),
     "many-subwords": (
         "warning",
-        "a side has over 1,000 characters, about 250 subwords: training drops it above max_tokens",
+        "a side has over 1,000 characters, about 250 subwords; training drops it above max_tokens",
     ),
     "tokenised": (
         "warning",
-        "words or punctuation stand apart, as after a tokenizer: train on the text before it",
+        "words or punctuation stand apart, as after a tokenizer: train on untokenised text",
     ),
     "lower-case": ("warning", "no capital letters, so the translator writes none: restore them"),
     "upper-case": (
         "warning",
-        "capitals only, so the translator writes only these: restore case",
+        "capitals only, so the translator writes only capitals: restore case",
     ),
     "markup": (
         "warning",
-        "tags such as <p>, or entities such as &amp;: take tags out; --write decodes entities",
+        "tags such as <p>, or entities such as &amp;: take tags out; mended files have no entities",
     ),
     "lost-spans": (
         "warning",
-        "the target lacks a placeholder, tag, address, emoji or number with a unit of its source:"
+        "the target lacks a placeholder, tag, address, emoji or number with a unit of the source:"
         " mend the pairs, or take them out",
     ),
     "replacement": ("warning", "U+FFFD: another program lost bytes: convert the original anew"),
@@ -83,7 +82,7 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
         "control characters, or line ends of other systems, which training takes out; was the text"
         " in another encoding?",
     ),
-    "mixed-line-ends": ("warning", "both LF and CR LF end lines; these have the rarer of the two"),
+    "mixed-line-ends": ("warning", "both LF and CR LF end lines; the rarer end is listed here"),
     "not-nfc": ("note", "not in Unicode's form NFC; training converts it"),
     "bom-inside": ("note", "a byte order mark inside the text; training takes it out"),
     "zero-width": (
@@ -98,14 +97,14 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     "crlf": ("note", "CR LF ends the line; training removes the CR"),
 }
 
-#: These do harm only if they are common: below this share of the pairs they are notes.
+#: The findings in ``LIGHT`` are notes if they have less than this share of the pairs.
 COMMON = 0.01
 LIGHT = frozenset(["tokenised", "markup", "lost-spans"])
 
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """The files of one part: the arguments of :func:`corpus.read_pairs`."""
+    """The files of one part, as arguments of :func:`corpus.read_pairs`."""
 
     source: Path
     target: Path | None = None
@@ -120,7 +119,7 @@ class CorpusFiles:
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of fault in one place: how often, the first lines, an example."""
+    """The count, first lines and an example of one kind of fault in one place."""
 
     code: str
     severity: Severity
@@ -167,7 +166,7 @@ class PartReport:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many pairs, sources and targets of one part stand in another too; their first lines."""
+    """The number of pairs, sources and targets of one part that stand in another part too."""
 
     part: str
     within: str
@@ -184,7 +183,7 @@ class Report:
     ok: bool
     kept: int
     characters: int
-    """Of the pairs that are kept, both sides."""
+    """Characters of both sides of the kept pairs."""
     dropped: dict[str, int]
     parts: dict[str, PartReport]
     overlaps: list[Overlap]

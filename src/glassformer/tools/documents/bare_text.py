@@ -1,7 +1,7 @@
 """A text without its marks, as the model reads it; markup and placeholders wait outside.
 
-Marks are points, such as ``{name}`` or ``<img>``, or a pair of tags around words. Points with no
-word between them, and the brackets around a point, stay together and come back as one.
+Marks are points, such as ``{name}`` or ``<img>``, or a pair of tags around words. Points without a
+word between them become one point, and take the brackets around them along.
 """
 
 from bisect import bisect_left
@@ -23,14 +23,16 @@ VOID = frozenset(
 _DEEPEST = 100  # pairs of tags around a place; deeper tags are points
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "«": "»", "‘": "’", '"': '"'}
 _NO_SPACE_BEFORE = ",.;:!?)]}…”»"
-_ENDS = frozenset(".!?…")  # the model writes them itself: outside of its text they would come twice
+_ENDS = frozenset(
+    ".!?…"
+)  # stay in the bare text, as the model writes an end of sentence in any case
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A part of a text that leaves it: a point, or the tag that opens or closes ``name``.
+    """A part that the bare text lacks: a point, or the tag that opens or closes ``name``.
 
-    Points of one ``kind`` keep their order in the translation; those without a kind may move.
+    Points of one ``kind`` keep their order in the translation; points without a kind may move.
     """
 
     start: int
@@ -42,7 +44,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Node:
-    """A point (no closing) or a pair of tags: spans of the text, and the place in the bare one.
+    """A point (no ``closing``) or a pair of tags: spans of the text, and place in the bare text.
 
     ``parent``: the number of the pair around it, -1 for none.
     """
@@ -56,7 +58,7 @@ class Node:
 
 @dataclass(frozen=True)
 class BareText:
-    """``text`` and its marks, in their order.
+    """A text and its marks, in the order of the text.
 
     >>> bare = BareText("Hi {n}, see <b>this</b>.", (Mark(3, 6), Mark(12, 15, "open", "b"),
     ...                                              Mark(19, 23, "close", "b")))
@@ -71,7 +73,7 @@ class BareText:
 
     @cached_property
     def bare(self) -> str:
-        """The text without marks, and without the space that each of them leaves too many."""
+        """The text without marks, and without the second space that a mark would leave."""
         return "".join(self.text[place] for place in self.kept)
 
     @cached_property
@@ -113,7 +115,7 @@ class BareText:
         return nodes
 
     def beside(self, span: Span) -> tuple[str, str]:
-        """The characters before and after a span of the text, past its marks; "" at an end."""
+        """The characters before and after a span, past neighbouring marks; "" at an end."""
         before, after = span[0] - 1, span[1]
         starts, ends = self._edges
         while (number := bisect_left(ends, before + 1)) < len(ends) and ends[number] == before + 1:
@@ -140,7 +142,7 @@ class BareText:
 
     @cached_property
     def _pairs(self) -> list[tuple[Mark, Mark]]:
-        """The tags that open and close around words, or around the end of a sentence."""
+        """Each opening tag with its closing tag, if words or a sentence's end stand between."""
         pairs: list[tuple[Mark, Mark]] = []
         stack: list[Mark] = []
         for mark in self.marks:
@@ -160,7 +162,7 @@ class BareText:
 
     @cached_property
     def _points(self) -> list[tuple[Span, str]]:
-        """Neighbouring marks that are no pairs around words, as one span each, with their kind."""
+        """The points, each as a span and a kind; marks without a word between are one point."""
         paired = {mark.start for pair in self._pairs for mark in pair}
         points: list[tuple[Span, str]] = []
         for (is_tag, _), marks in groupby(
@@ -174,7 +176,7 @@ class BareText:
         return points
 
     def _with_brackets(self, group: Sequence[Mark]) -> Span:
-        """The group's span with the brackets and quotation marks that stand directly around it."""
+        """The span of a group of marks and of the brackets and quotation marks right around it."""
         start, end = group[0].start, group[-1].end
         starts, ends = self._edges
         before, after = bisect_left(starts, start), bisect_left(starts, end)
@@ -195,7 +197,7 @@ class BareText:
 
     @cached_property
     def _leaving(self) -> list[tuple[Span, Span | None, str]]:
-        """Opening, closing and kind of each pair and point, in their order."""
+        """Opening, closing and kind of each pair and point, in the order of the text."""
         leaving: list[tuple[Span, Span | None, str]] = [
             ((opening.start, opening.end), (closing.start, closing.end), opening.kind)
             for opening, closing in self._pairs

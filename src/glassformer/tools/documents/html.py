@@ -1,8 +1,9 @@
-"""HTML through a translator: the tree stays, the text between its tags is translated.
+"""Translates the text of HTML, and keeps the tree.
 
-Block elements bound the units of translation. Inline elements stay at their words by the alignment.
-Tags are cut as in the HTML standard's tokenizer, where an unfinished tag or comment ends with the
-document: linear time. Python's ``html.parser`` takes quadratic time on such text, and loses bytes.
+Block elements bound the units of translation. The alignment puts inline elements at their words.
+
+Tags are cut as in the HTML standard's tokenizer: an unfinished tag or comment ends with the
+document. Python's ``html.parser`` takes quadratic time on unfinished tags, and loses bytes.
 """
 
 import re
@@ -27,7 +28,7 @@ _INLINE = frozenset(
     | {"s", "small", "span", "strike", "strong", "time", "tt", "u", "wbr"}
     | {"c", "lang", "v"}  # of subtitles in WebVTT
 )
-# Their content stays as it is; the inline ones are a point of their sentence.
+# Elements whose content stays as it is; an inline element becomes a point in the sentence.
 _OPAQUE_INLINE = frozenset(["code", "kbd", "math", "samp", "sub", "sup", "svg", "var"])
 _OPAQUE = _OPAQUE_INLINE | {
     *("canvas", "iframe", "noscript", "object", "pre", "script", "style", "template", "textarea")
@@ -64,11 +65,11 @@ def translated_html(
     language: str | None = None,
     **options: Unpack[TranslateSettings],
 ) -> list[str]:
-    """HTML documents or fragments, translated; ``options`` are the translator's.
+    """HTML documents or fragments, translated; ``options`` go to the translator.
 
     Scripts, styles, code, ``pre``, ``textarea``, comments, and elements with ``translate="no"`` or
-    the class ``notranslate`` stay. The attributes that people read are translated, and ``lang`` of
-    the document becomes ``language``.
+    the class ``notranslate`` stay. Attributes that people read are translated. The document's
+    ``lang`` becomes ``language``.
 
     >>> class Shouting:
     ...     def translate(self, texts, **options):
@@ -96,9 +97,9 @@ class _Token:
 
 @dataclass(frozen=True)
 class Page:
-    """A document, its attributes to translate (the spans of their values), and its units.
+    """A document, the spans of attribute values to translate, and the units.
 
-    A unit is text that is translated together; each piece of its inline markup is a mark.
+    A unit is text that is translated together; inline markup in a unit is a mark.
     """
 
     text: str
@@ -107,20 +108,20 @@ class Page:
 
     @classmethod
     def of(cls, text: str) -> "Page":
-        """Find the texts of a document that are translated."""
+        """Find the texts to translate in a document."""
         reader = _Reader(text)
         reader.read()
         return cls(text, tuple(reader.attributes), tuple(reader.units))
 
     @property
     def texts(self) -> list[str]:
-        """The texts to translate: attributes, then units without their markup."""
+        """The texts to translate: attributes, then units without markup."""
         values = [unescape(self.text[slice(*span)]) for span in self.attributes]
         return [*values, *(unit.bare for _, unit in self.units)]
 
     def written(self, translations: Sequence[Translation], language: str | None = None) -> str:
-        """The document with the translations of its ``texts``, in their order, in ``language``."""
-        if count := len(self.attributes):  # first, because units hold some of them
+        """The document with ``translations`` in the place of ``texts``, and ``lang`` changed."""
+        if count := len(self.attributes):  # first, because units hold some attributes
             quotes = ["" if self.text[start - 1] in "\"'" else '"' for start, _ in self.attributes]
             values = [
                 f"{quote}{escape(translation.text)}{quote}"
@@ -168,7 +169,7 @@ class _Reader:
         self._end_unit()
 
     def _add(self, span: Span, mark: Mark | None) -> None:
-        """A mark of the open unit, or a block's tag, which ends the unit."""
+        """Add a mark to the open unit; a block's tag (no mark) ends the unit."""
         if mark is None:
             self._end_unit()
         else:
@@ -210,12 +211,12 @@ class _Reader:
         return mark == _COMMENT or not self._text[slice(*span)].strip(_WHITE)
 
     def _stays(self, token: _Token) -> bool:
-        """Whether an element's content is not translated."""
+        """Whether an element stays untranslated."""
         if token.name in VOID:
             return False
         attributes = dict(self._attributes_of(token))
-        no = attributes.get("translate", (0, 0)), attributes.get("class", (0, 0))
-        translate, classes = (unescape(self._text[slice(*span)]).lower() for span in no)
+        spans = attributes.get("translate", (0, 0)), attributes.get("class", (0, 0))
+        translate, classes = (unescape(self._text[slice(*span)]).lower() for span in spans)
         return token.name in _OPAQUE or translate == "no" or "notranslate" in classes.split()
 
     def _read_attributes(self, token: _Token) -> None:
@@ -226,8 +227,8 @@ class _Reader:
             wanted |= {"content"} if token.name == "meta" else set()
         if token.name == "input" and values.get("type", "").lower() in _BUTTONS:
             wanted |= {"value"}
-        read = (name for name in spans if name in wanted and has_letters(values[name]))
-        self.attributes += [spans[name] for name in read]
+        names = (name for name in spans if name in wanted and has_letters(values[name]))
+        self.attributes += [spans[name] for name in names]
 
     def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
         """Each attribute's name and the span of its value, without quotes."""
@@ -240,7 +241,7 @@ class _Reader:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """The document in tokens, in their order, without gaps."""
+    """Cut a document into tokens, in order and without gaps."""
     place = 0
     while match := _MARKUP.search(text, place):
         if place < match.start():
@@ -260,7 +261,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _end_of_element(tokens: Sequence[_Token], first: int) -> int:
-    """The number of the token that closes the element; the last one's if none does."""
+    """The number of the token that closes the element, or else of the last token."""
     depth = 0
     for number in range(first, len(tokens)):
         token = tokens[number]

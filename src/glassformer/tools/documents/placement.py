@@ -1,7 +1,7 @@
 """The places of marks in a translation, by its alignment.
 
-A pair of tags goes around the run of target words that come from its source words. A point goes
-beside the target word of its nearest aligned neighbour.
+A pair of tags goes around the run of target words that are aligned with the source words between
+the tags. A point goes beside the target word of the nearest aligned source word.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,12 +15,12 @@ from glassformer.tools.documents.bare_text import Node
 
 __all__ = ["diagonal", "places"]
 
-_PUNCTUATION = 0.5  # its links are less sure than a word's
+_PUNCTUATION = 0.5  # weight of links of punctuation, which are less sure than links of words
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A source text and its translation, with links; no mark goes before `least`."""
+    """A source text, its translation, and their links; no mark goes before `least`."""
 
     source: str
     target: str
@@ -31,11 +31,10 @@ class _Pair:
 def places(
     nodes: Sequence[Node], texts: tuple[str, str], links: Sequence[Link], *, least: int = 0
 ) -> list[Span]:
-    """For each node the span of the target that it surrounds; an empty span for a point.
+    """For each node, the span of the target that it surrounds; an empty span for a point.
 
-    ``texts``: the bare source and its translation. No span begins before ``least``. The spans are
-    well nested: each is inside its parent's and apart from those of other pairs. Points of one kind
-    keep their order.
+    ``texts``: the bare source and its translation. No span begins before ``least``. A span lies
+    inside the parent's span and apart from all others. Points of one kind keep their order.
 
     >>> links = [Link((0, 3), (4, 7)), Link((4, 7), (0, 3))]
     >>> bold, point = Node((0, 3), (6, 10), (0, 3), -1, ""), Node((14, 17), None, (7, 7), -1, "")
@@ -58,7 +57,7 @@ def places(
 
 
 def diagonal(source: str, target: str) -> list[Link]:
-    """Links in proportion, for texts without alignment: their order never crosses.
+    """Links in proportion, for texts without alignment; links never cross.
 
     >>> [(link.source, link.target) for link in diagonal("a b c d", "x y")]
     [((0, 1), (0, 1)), ((4, 5), (2, 3))]
@@ -73,7 +72,7 @@ def diagonal(source: str, target: str) -> list[Link]:
 
 
 def _pair_spans(nodes: Sequence[Node], pair: _Pair) -> dict[int, Span]:
-    """The spans of the root (-1) and of each pair of tags that has linked words."""
+    """The spans of the root (number -1) and of each pair of tags with linked words."""
     spans = {-1: (pair.least, len(pair.target))}
     runs = _runs(nodes, pair)
     ink = list(accumulate((not c.isspace() for c in pair.source), initial=0))
@@ -96,7 +95,7 @@ def _pair_spans(nodes: Sequence[Node], pair: _Pair) -> dict[int, Span]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Neighbouring linked target words of one pair of tags; `last`: the number of the last one."""
+    """Neighbouring linked target words of one pair of tags; `last`: number of the last word."""
 
     span: Span
     weight: float
@@ -104,7 +103,7 @@ class _Run:
 
 
 def _runs(nodes: Sequence[Node], pair: _Pair) -> dict[int, list[_Run]]:
-    """The runs of each pair of tags: target words whose surest links go to words inside it.
+    """The runs of each pair of tags: target words whose surest links go to words between the tags.
 
     Links between a word and a punctuation mark count for nothing.
     """
@@ -147,12 +146,12 @@ class _Owners:
                 self.take(number)
 
     def take(self, number: int) -> None:
-        """The words of a pair's span are its own."""
+        """Give the words in a pair's span to the pair."""
         first, last = (bisect_left(self._starts, place) for place in self._spans[number])
         self._owners[first:last] = [number] * (last - first)
 
     def free_word(self, place: int, parent: int) -> Span:
-        """The word of ``parent`` at ``place``, or before; an empty span if a pair inside has it."""
+        """The word of ``parent`` at or before ``place``; an empty span if there is none."""
         start, end = self._spans[parent]
         place = min(max(place, start), end)
         after = bisect_left(self._starts, place)
@@ -191,7 +190,7 @@ class _Neighbours:
         self._words = sorted(self._links)
 
     def place(self, place: int) -> int:
-        """The target place of a point in the source: beside its nearest, surest neighbour."""
+        """The target place for a source place, beside the nearest and surest linked word."""
         most = len(self._pair.target)
         if place in (0, len(self._pair.source)):
             return self._pair.least if place == 0 else most
@@ -209,7 +208,7 @@ class _Neighbours:
         return max(sides, default=(0.0, most), key=lambda side: side[0])[1]
 
     def _surest(self, word: Span) -> tuple[float, list[Span]]:
-        """The weight of a word's surest links, and their targets."""
+        """The weight of a word's surest links, and the targets of these links."""
         links = self._links[word]
         weight = max(link.weight for link in links)
         sure = weight * (1 if self._pair.source[word[0]].isalnum() else _PUNCTUATION)
@@ -217,7 +216,7 @@ class _Neighbours:
 
 
 def _keep_order(nodes: Sequence[Node], spans: dict[int, Span]) -> None:
-    """Give the points of a kind with one parent their places in rising order."""
+    """Sort the places of the points that share kind and parent."""
     groups: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, node in enumerate(nodes):
         if node.kind and not node.closing:

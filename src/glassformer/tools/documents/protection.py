@@ -1,7 +1,7 @@
-"""A translator that loses no protected span of its texts.
+"""A translator that keeps the protected spans of texts.
 
-The model first sees the spans as they are. If it loses, doubles or reorders some, it translates the
-text again without all spans of their kinds. The alignment then puts these back.
+The model first sees the spans as they are. If it loses, doubles or reorders a span, it translates
+the text again without all spans of that kind. The alignment then puts the spans back.
 """
 
 import re
@@ -27,9 +27,9 @@ _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z\d][\w:.-]*)[^>]*?(?P<end>/?)>
 class ProtectingTranslator:
     """Translates as ``translator`` does, and keeps the protected spans of each text.
 
-    A text without spans goes the usual way. A text without a letter outside its spans
-    is its own translation. The score is the model's, of the text that it has read. An
-    alternative that loses a span is left out.
+    A text without spans goes straight to ``translator``. A text without a letter outside its spans
+    stays as it is. The score is the model's, for the text that the model has read. An alternative
+    that loses a span is left out.
 
     >>> class Forgetful:
     ...     def translate(self, texts, **options):
@@ -43,10 +43,10 @@ class ProtectingTranslator:
     def translate(
         self, texts: Sequence[str], **options: Unpack[TranslateSettings]
     ) -> list[Translation]:
-        """One translation for each text, in their order; ``options`` are the translator's."""
+        """One translation for each text, in order; ``options`` go to the translator."""
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
-        wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator says so
+        wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator raises
         if wrong or not any(row.spans for row in rows):
             return self.translator.translate(texts, **options)
         sent = [place for place, row in enumerate(rows) if not row.stays]
@@ -69,7 +69,7 @@ class ProtectingTranslator:
     def _without(
         self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateSettings
     ) -> dict[int, Translation]:
-        """New translations of some rows, made without their spans of the faulty kinds."""
+        """New translations of rows with faults, made without the spans of the faulty kinds."""
         if not faults:
             return {}
         bare = [rows[place].bare(kinds) for place, kinds in faults.items()]
@@ -95,7 +95,7 @@ class _Row:
 
     @classmethod
     def of(cls, text: str, prefix: str) -> "_Row":
-        """The row; a span that the prefix holds needs no protection."""
+        """The row of a text; a span in the prefix needs no protection."""
         spans = protected_spans(text)
         return cls(text, tuple(s for s in spans if text[s.start : s.end] not in prefix), prefix)
 
@@ -105,7 +105,7 @@ class _Row:
 
     @property
     def stays(self) -> bool:
-        """Whether it has spans, and no letter outside them."""
+        """Whether the text has spans, and no letter outside the spans."""
         if self.prefix or not self.spans:
             return False
         gaps = pairwise([0, *(place for s in self.spans for place in (s.start, s.end)), None])
@@ -131,12 +131,12 @@ class _Row:
         return faulty
 
     def bare(self, kinds: set[str]) -> BareText:
-        """The text without its spans of these kinds."""
+        """The text without the spans of ``kinds``."""
         marks = [_mark(self.text[s.start : s.end], s) for s in self.spans if s.kind in kinds]
         return BareText(self.text, tuple(marks))
 
     def restored(self, bare: BareText, translation: Translation) -> Translation:
-        """The translation of the bare text and its alternatives, with the spans in their places."""
+        """A translation of the bare text, and its alternatives, with the spans in place."""
         least = len(self.prefix)
         best, *others = [
             guessed if self.faults(placed.text) else placed
@@ -147,10 +147,10 @@ class _Row:
         return replace(best, alternatives=tuple(others))
 
     def finished(self, translation: Translation | None, *, aligned: bool) -> Translation:
-        """The translation without faulty alternatives; the text itself if there is none."""
+        """The translation without faulty alternatives; without a translation, the text itself."""
         if translation is None:
-            own = [Link((s.start, s.end), (s.start, s.end)) for s in self.spans]
-            return Translation(self.text, 0.0, alignment=tuple(own) if aligned else None)
+            links = tuple(Link((s.start, s.end), (s.start, s.end)) for s in self.spans)
+            return Translation(self.text, 0.0, alignment=links if aligned else None)
         if not self.spans:
             return translation
         others = [
@@ -158,12 +158,12 @@ class _Row:
             for other in translation.alternatives
             if not self.faults(other.text)
         ]
-        links = translation.alignment if aligned else None
-        return replace(translation, alternatives=tuple(others), alignment=links)
+        alignment = translation.alignment if aligned else None
+        return replace(translation, alternatives=tuple(others), alignment=alignment)
 
 
 def _mark(text: str, span: ProtectedSpan) -> Mark:
-    """The span as a mark: tags open and close, all others are points."""
+    """The span as a mark: a tag opens or closes, and any other span is a point."""
     tag = _TAG.fullmatch(text) if span.kind == "tag" else None
     if tag is None or tag["end"] or tag["name"].lower() in VOID:
         return Mark(span.start, span.end, kind=span.kind)
@@ -172,7 +172,7 @@ def _mark(text: str, span: ProtectedSpan) -> Mark:
 
 
 def _of_rows(options: TranslateSettings, places: Sequence[int]) -> TranslateSettings:
-    """The options for some of the texts."""
+    """The options for the texts at ``places``."""
     chosen = options.copy()
     if prefixes := options.get("prefixes"):
         chosen["prefixes"] = [prefixes[place] for place in places]

@@ -25,11 +25,10 @@ def restored(
     aligned: bool = True,
     least: int = 0,
 ) -> Translation:
-    """The translation of ``bare.bare`` with the marks in their places, and its alignment.
+    """The translation of ``bare.bare`` with marks, and an alignment to ``bare.text``.
 
-    ``write`` is applied to all text outside marks. Without ``aligned``, the marks stand where they
-    stand in the source, in proportion, with spaces around points. No mark comes before the place
-    ``least``.
+    ``write`` is applied to all text outside marks. Without ``aligned``, the marks stand in
+    proportion to the source, with spaces around points. No mark comes before the place ``least``.
 
     >>> from glassformer.tools.documents.bare_text import Mark
     >>> bare = BareText("Hi {n}, you", (Mark(3, 6),))
@@ -48,7 +47,7 @@ def restored(
 
 
 class _Writer:
-    """Writes target text and marks, one after the other, and knows where each of them went."""
+    """Writes target text and marks in turn, and records the origin of each part."""
 
     def __init__(
         self, bare: BareText, target: str, write: Callable[[str], str], *, spaces: bool
@@ -60,7 +59,7 @@ class _Writer:
         self._parts: list[str] = []
         self._origins: list[tuple[str, int]] = []  # of each part: "target", "source" or "", place
         self._last = ""  # the last visible character
-        self._joint: _Joint | None = None  # after the last point
+        self._joint: _Joint | None = None  # the joint after the last point
         self._visible = 0  # the number of parts up to the last visible one
 
     @property
@@ -126,13 +125,13 @@ class _Writer:
         self._joint = after
 
     def _joint_to(self, neighbour: str) -> _Joint:
-        """How a point joins a neighbour in the source: over a space, glued to a letter, or free."""
+        """The joint between a point and a neighbour in the source; a letter is glued to it."""
         if self._spaces or not neighbour or neighbour.isspace():
             return "space"
         return "glue" if _spaced(neighbour) else "free"
 
     def _mark(self, span: Span) -> None:
-        """The span as it is, but for the text between marks."""
+        """Write a span of the source: marks as they are, text between marks by ``write``."""
         place = span[0]
         for mark in self._bare.marks_in(span):
             if place < mark.start:
@@ -147,7 +146,7 @@ class _Writer:
         self._origins.append(origin)
 
     def _join(self, first: str, before: _Joint | None) -> None:
-        """A space between the last visible character and ``first``, if a joint needs it."""
+        """Put a space between the last visible character and ``first`` if a joint needs it."""
         last, after, self._joint = self._last, self._joint, None
         if not last or last.isspace() or first.isspace():
             return
@@ -162,5 +161,5 @@ class _Writer:
 
 
 def _spaced(character: str) -> bool:
-    """Whether it is a letter or digit of a script that puts spaces between words."""
+    """Whether a character is a letter or digit of a script with spaces between words."""
     return character.isalnum() and len(words(character + "x")) == 1

@@ -1,4 +1,4 @@
-"""A model with heads or positions switched off, to see the effect of each."""
+"""A model with heads or positions switched off, to see what they do."""
 
 from collections.abc import Sequence
 from typing import TypeVar, cast
@@ -18,13 +18,13 @@ __all__ = ["changed", "reordered"]
 
 
 def changed(model: Transformer, changes: Changes) -> Transformer:
-    """A twin of ``model`` on the same weights, in evaluation mode, with heads and positions off.
+    """A twin of ``model`` in evaluation mode, with heads and positions off.
 
-    It decodes and can be captured like any model; the original stays as it is. The caller makes
-    the other two changes: the order of the source and the causal mask are inputs of the model.
+    The twin shares the weights, decodes and can be captured like any model; ``model`` stays as it
+    is. The other two changes are the caller's: source order and causal mask are inputs of a model.
     """
     other = twin(model).eval()
-    for head in dict.fromkeys(changes.heads_off):  # each once, however often the list has it
+    for head in dict.fromkeys(changes.heads_off):  # a head may be listed twice
         _switch_off(other, head)
     if changes.positions_off:
         for module in other.modules():
@@ -52,7 +52,7 @@ def reordered(pieces: Sequence[T], order: Sequence[int] | None) -> list[T]:
 
 
 def _switch_off(model: Transformer, head: Head) -> None:
-    """Zero the columns that one head gives to the output projection, however the model runs."""
+    """Zero the columns that one head gives to the output projection."""
     attention = _attention(model, head)
     width = attention.output.in_features // attention.num_heads
     columns = slice(head.head * width, (head.head + 1) * width)
@@ -72,5 +72,5 @@ def _attention(model: Transformer, head: Head) -> MultiHeadAttention:
     check_choice("heads_off: layer", str(head.layer), map(str, range(layers)))
     check_choice("heads_off: head", str(head.head), map(str, range(config.num_heads)))
     path = ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer"
-    # An own attention has the same projection, and need not be of this class.
+    # An own attention may have another class, and has the projection ``output`` too.
     return cast("MultiHeadAttention", model.get_submodule(path))

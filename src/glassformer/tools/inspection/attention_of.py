@@ -1,4 +1,4 @@
-"""The attention of one sentence, by a translator: weights with labels."""
+"""The attention weights of a translator for one sentence, with labels."""
 
 from dataclasses import dataclass
 
@@ -30,8 +30,8 @@ AXES_LABELS: dict[AttentionPart, tuple[str, str]] = {
 class Attention:
     """The weights of one part of a model for one sentence, and the labels of its tokens.
 
-    The queries of ``cross`` get the token that they predict, as in alignments. The queries of
-    ``decoder`` get the token that they read, as its keys do.
+    In ``cross``, the label of a query is the token that it predicts, as in alignments. In
+    ``decoder``, the label of a query, as of a key, is the token that it reads.
     """
 
     part: AttentionPart
@@ -48,7 +48,7 @@ class Attention:
 def attention_of(
     parts: TranslatorParts, source_text: str, target_text: str, *, part: AttentionPart = "cross"
 ) -> Attention:
-    """Run the model once on this pair and keep the weights of one part."""
+    """Run the model once on a sentence pair, and keep the weights of one part."""
     check_choice("part", part, ATTENTION_PATHS)
     if not source_text.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
@@ -58,12 +58,12 @@ def attention_of(
     )
     written = ended_ids(parts.target_tokenizer, target_text, config.max_length, name="the target")
     read = [config.bos_id, *written[:-1]]
-    model = twin(parts.model).eval()  # dropout would draw other weights each time
+    model = twin(parts.model).eval()  # without dropout
     device = model.output_weight.device
-    with torch.no_grad(), capture(model) as seen:
+    with torch.no_grad(), capture(model) as sublayers:
         model(torch.tensor([source], device=device), torch.tensor([read], device=device))
-    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(seen))}
-    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
+    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(sublayers))}
+    maps = [weights[0] for name, weights in sublayers.attention_maps() if name in wanted]
     of_source = token_labels(parts.source_tokenizer, source)
     of_read, of_written = (token_labels(parts.target_tokenizer, ids) for ids in (read, written))
     labels = {
@@ -75,7 +75,7 @@ def attention_of(
 
 
 def check_index(name: str, index: int | None, count: int) -> None:
-    """UsageError for the index of a layer or head that the model does not have; None is any.
+    """Raise UsageError for an index of a layer or head that the model lacks; None passes.
 
     The message counts from 1, as the pictures and the command line do.
 

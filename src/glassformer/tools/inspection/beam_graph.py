@@ -1,6 +1,6 @@
-"""The tree of a beam search: its candidates, as the search shows them to an observer.
+"""The tree of a beam search, from the candidates that the search shows to an observer.
 
-The search itself is :func:`glassformer.decoding.beam.beam_search`, as the translator runs it.
+The search is :func:`glassformer.decoding.beam.beam_search`, as the translator runs it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Ids: TypeAlias = tuple[int, ...]
 
 @dataclass
 class Watch:
-    """Records the candidates of the search of one sentence, step by step.
+    """Records the candidates in the search for one sentence, step by step.
 
-    ``line`` is a target with its end symbol. The watch follows it as long as the search has it,
-    however improbable it is.
+    ``line`` is a target with the end symbol. The watch follows the line as long as the search
+    keeps it.
     """
 
     beam: int
@@ -59,7 +59,7 @@ class Watch:
                 self.followed = candidate, int((sums > total).sum())
 
     def over(self, step: int) -> bool:
-        """Whether the search was done after this step."""
+        """Whether ``step`` was the last step of the search."""
         return step + 1 == len(self.proposed)
 
     def went_on(self, step: int) -> list[Candidate]:
@@ -67,9 +67,9 @@ class Watch:
         return [each for each in self.proposed[step] if each.tokens[-1] != self.eos_id][: self.beam]
 
     def fall(self) -> tuple[int | None, int | None, float | None]:
-        """The step that lost the line, its rank there, and its distance to the last kept.
+        """The step that lost the line, and the line's rank and distance to the last kept candidate.
 
-        Nones if the line stayed to its end, or to the search's.
+        All are None if the line stayed to its end, or to the end of the search.
         """
         if self.followed is None:
             return None, None, None

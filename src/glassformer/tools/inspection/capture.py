@@ -1,8 +1,8 @@
-"""Record every sublayer of a run; the model's own code does not change.
+"""Record every sublayer of a run, without a change of the model's code.
 
-Inside the context each residual block reports its input, its sublayer's output and its sum. Each
-attention gives its weights; in the place of the kernel, which keeps none, runs its plain form.
-Outside, the model is as before. A search runs the model's own forms if its parts are ``PLAIN``.
+Inside the context each residual block reports the input, the sublayer's output and the sum. Each
+attention runs in the plain form, which gives the weights. Outside, the model is as before. A search
+runs the model's own forms if its parts are ``PLAIN``.
 """
 
 import copy
@@ -36,13 +36,13 @@ class Attended:
 
     @property
     def scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
-        r"""Before mask and softmax: :math:`QK^T/\sqrt{d_k}` (equation 1)."""
+        r"""The scores before mask and softmax, :math:`QK^T/\sqrt{d_k}` (equation 1)."""
         return self.query @ self.key.transpose(-2, -1) / math.sqrt(self.query.size(-1))
 
 
 @dataclass(frozen=True)
 class Call:
-    """One run of a sublayer in its residual block; the run's tensors, not copies.
+    """The tensors, not copied, of one run of a sublayer in its residual block.
 
     ``input`` is the stream before the residual block, ``output`` the stream after it, residual
     connection and LayerNorm included. ``added`` is the sublayer's output before dropout.
@@ -56,7 +56,7 @@ class Call:
 
 
 class Sublayer:
-    """The ``calls`` of one sublayer in order; the properties are of the last call.
+    """The ``calls`` of one sublayer, in order; the properties belong to the last call.
 
     A whole forward pass is one call. Decoding step by step makes one call a step.
     """
@@ -125,11 +125,10 @@ class Capture(Mapping[str, Sublayer]):
 def capture(model: nn.Module) -> Iterator[Capture]:
     """Record each sublayer of each run of ``model`` while the context is open.
 
-    The model's outputs stay the same, up to rounding. If weights are dropped in training, the
-    weights before dropout are recorded. Tensors keep their gradients' graph: wrap the run in
-    ``torch.no_grad()`` if you want none. One capture of a model can be open at a time; if others
-    use the model meanwhile, capture its :func:`twin`. A context in which no sublayer ran ends in a
-    RuntimeError.
+    The model's outputs stay equal, up to rounding. If training drops attention weights, the weights
+    before dropout are recorded. Tensors keep the graph of gradients, unless you wrap the run in
+    ``torch.no_grad()``. One capture of a model can be open at a time; if other threads use the
+    model, capture a :func:`twin`. A context in which no sublayer ran ends in a RuntimeError.
 
     >>> import torch
     >>> from glassformer.model.encoder import Encoder, EncoderBlock
@@ -146,11 +145,11 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     }
     if not residuals:
         raise ValueError(
-            f"{type(model).__name__} has no residual block: nothing to capture; an attention alone"
-            " has with_weights(query, key, value, mask)"
+            f"{type(model).__name__} has no residual block, so nothing can be captured; for a"
+            " single attention, call with_weights(query, key, value, mask)"
         )
     if any("add" in vars(residual) for residual in residuals.values()):
-        raise RuntimeError("a capture of this model is open already: use that one")
+        raise RuntimeError("a capture of this model is open already: use the open capture")
     seen = Capture(list(residuals))
     with ExitStack() as undo:
         for name, residual in residuals.items():
@@ -158,15 +157,15 @@ def capture(model: nn.Module) -> Iterator[Capture]:
         yield seen
     if not any(sublayer.calls for sublayer in seen.values()):
         raise RuntimeError(
-            "nothing of this model ran inside the capture: a translator that is loaded with"
-            " parts=PLAIN runs the model itself"
+            "no sublayer of this model ran inside the capture: load the translator with"
+            " parts=PLAIN, which runs the model's own forms"
         )
 
 
 def twin(model: M) -> M:
-    """The same model in other modules, on the same weights: hooks on it touch nobody else.
+    """A copy of the modules of ``model`` on shared weights, so that hooks stay in the copy.
 
-    It takes hardly any memory, and a change of the weights shows in both.
+    A twin takes hardly any memory, and a change of the weights shows in both models.
 
     >>> original = nn.Linear(2, 3)
     >>> other = twin(original)
@@ -180,7 +179,7 @@ def twin(model: M) -> M:
 @contextmanager
 def _recorded(residual: Any, record: Callable[[Call], None]) -> Iterator[None]:
     """Record each call of one residual block until the context closes."""
-    attended: list[Attended] = []  # the last is this call's: earlier ones ended in an error
+    attended: list[Attended] = []  # the last belongs to the call; earlier runs ended in an error
     add, sublayer = residual.add, residual.sublayer
     attention = getattr(sublayer, "attention", None)
 

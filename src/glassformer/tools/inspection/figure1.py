@@ -1,4 +1,4 @@
-"""The paper's figure 1 as records: every box of a model with its shapes and parameters.
+"""The paper's figure 1 as records of every box of a model, with shapes and parameters.
 
 The trace, the page, the picture and the status of the lessons all show these boxes.
 """
@@ -14,7 +14,7 @@ from glassformer.tools.inspection.trace.schema import Box, Stack
 
 __all__ = ["figure1"]
 
-# Title and section of a box by its name; the first match counts.
+# Title and section of a box by the box's name; the first match counts.
 _TITLES = (
     (r"source_embedding", "Input Embedding", "3.4"),
     (r"target_embedding", "Output Embedding", "3.4"),
@@ -29,7 +29,7 @@ _TITLES = (
     (r"softmax", "Softmax", "3.4"),
 )
 _ATTENTIONS = ("Multi-Head Attention", "Masked Multi-Head Attention")
-# The boxes that a part of the package runs in, by their names; the first match counts.
+# For a part of the package, the names of the boxes in which it runs; the first match counts.
 _BOXES_OF = (
     (r"model\.embeddings\.", r".*_embedding|output"),
     (r"model\.transformer\.Transformer\.project", r"output"),
@@ -44,10 +44,10 @@ _BOXES_OF = (
 def figure1(
     model: Transformer, src_len: int, tgt_len: int, *, parts: Mapping[str, str] | None = None
 ) -> list[Box]:
-    """The boxes in the order of the data, for a sentence of these lengths, without the batch.
+    """The boxes in the order of the data, with shapes for one sentence, without the batch.
 
-    The ``parameters`` of all boxes sum up to the model's. ``parts`` says whose part is in a place
-    of the package, such as ``model.masks.padding_mask``: "yours", "mistake …", or "", no one's.
+    The ``parameters`` of all boxes sum up to the model's. ``parts`` holds the owner of the part in
+    a place of the package, such as ``model.masks.padding_mask``: "yours", "mistake …", or "".
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -85,9 +85,9 @@ def figure1(
 
 
 def _owner(box: str, parts: Mapping[str, str]) -> str | None:
-    """Whose parts run in a box: a mistake comes before "yours", and "yours" before "".
+    """The owner of the parts that run in a box; mistakes hide all other owners.
 
-    With "" beside "yours" the box is "partly yours".
+    With both "yours" and "" the box is "partly yours".
     """
     owners = {
         whose
@@ -117,7 +117,7 @@ def _names(model: Transformer) -> Iterator[tuple[str, Literal[Stack, "output"], 
 
 
 def _parameters(model: Transformer, name: str) -> int:
-    """The learned numbers of a box that no box before it has."""
+    """The number of learned numbers in a box, without numbers of earlier boxes."""
     if name == "softmax" or (name == "target_embedding" and _shared_with(model, name)):
         return 0
     if name == "output":

@@ -19,7 +19,7 @@ _NUMBERS_AT_ONCE = 1 << 24  # 64 MiB
 def log_probabilities(
     model: Transformer, sources: Sequence[Sequence[int]], target: Sequence[int]
 ) -> Float[Tensor, "sources tgt_len"]:
-    """The log-probability of each piece of one target, for any number of sources, some at once."""
+    """The log-probability of each piece of one target, for any number of sources."""
     at_once = max(1, _NUMBERS_AT_ONCE // (len(target) * model.config.target_vocab_size))
     groups = [sources[first : first + at_once] for first in range(0, len(sources), at_once)]
     return torch.cat([target_log_probabilities(model, g, [target] * len(g)) for g in groups])
@@ -30,8 +30,8 @@ def erased_words(
 ) -> Erased:
     """Erase each word of the source in turn, and measure the change of every target piece.
 
-    ``source`` is all that the encoder reads, the end symbol included; the pieces behind the gap
-    move up. Only the words of the first ``most`` pieces are erased.
+    ``source`` holds all pieces that the encoder reads, with the end symbol. The pieces behind an
+    erased word move up. Only words of the first ``most`` pieces are erased.
     """
     spans = words(text)
     erased = sorted({piece.word for piece in source[:most] if piece.word is not None})

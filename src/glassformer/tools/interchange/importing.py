@@ -1,4 +1,4 @@
-"""Parts of several bridges: the result of an import, its languages, ties, layers and rows."""
+"""Functions that several importers and exporters share."""
 
 from dataclasses import dataclass, replace
 
@@ -12,12 +12,12 @@ from glassformer.support.languages import standard_code
 __all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of", "with_rows"]
 
 NEVER = -1e4
-"""The bias of a symbol that is added: its probability is 0, and half precision can hold it."""
+"""The bias of an added symbol: the probability is 0, and half precision can hold the number."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A translator of others as a bundle, its family, and notes for a person to read."""
+    """An imported translator as a bundle, its family, and notes to print."""
 
     bundle: Bundle
     family: str
@@ -25,7 +25,9 @@ class Imported:
 
 
 def tying_of(*, embeddings: bool, target: bool) -> str:
-    """Our word for matrices that are one: both embeddings; target embedding and output.
+    """The ``tying`` of a model, by which of its matrices share weights.
+
+    ``embeddings``: source and target embedding do. ``target``: target embedding and output do.
 
     >>> tying_of(embeddings=True, target=False)
     'embeddings'
@@ -42,7 +44,7 @@ def layers_of(config: ModelConfig) -> list[tuple[str, int]]:
 
 
 def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bundle:
-    """The bundle for a pair of languages, if it is known; UsageError if a model needs it."""
+    """The bundle for a known pair of languages; UsageError if a multilingual model gets none."""
     if bundle.language_tokens:
         bundle.language_tokens.pair(source, target)
         return bundle.between(source, target)
@@ -52,14 +54,14 @@ def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bund
 
 
 def with_rows(table: Tensor, added: int, start: tuple[int, int | None]) -> Tensor:
-    """A vocabulary's table with rows for symbols that a file lacks; a bias makes them improbable.
+    """A vocabulary's table with rows for added symbols; a bias gives them the probability 0.
 
-    ``start``: the row of our start symbol, and that of theirs, which it copies if it is added.
+    ``start``: the id of the start symbol, and the id whose row an added start symbol copies.
     """
     rows = table.new_zeros(added, *table.shape[1:])
-    ours, theirs = start
+    start_id, copied = start
     if table.dim() == 1:
         rows += NEVER
-    elif theirs is not None and ours >= len(table):
-        rows[ours - len(table)] = table[theirs]
+    elif copied is not None and start_id >= len(table):
+        rows[start_id - len(table)] = table[copied]
     return torch.cat([table, rows])

@@ -14,7 +14,7 @@ __all__ = ["PieceOrder", "read_sentencepiece"]
 
 @dataclass(frozen=True)
 class PieceOrder:
-    """The text of each id, and the texts that no input holds, the ``controls``.
+    """The text of each id; ``controls`` are the texts that no input holds.
 
     ``symbols``: the texts of unk, bos, eos and pad.
     """
@@ -24,12 +24,12 @@ class PieceOrder:
     symbols: Mapping[str, str]
 
     def tokenizer(self, model: SentencePieceModel, prefix: Sequence[str] = ()) -> Tokenizer:
-        """The tokenizer of the model whose ids are places in the texts.
+        """The tokenizer of ``model`` with the ids of ``texts``.
 
-        A text that the model lacks cuts nothing. A piece that the texts lack cuts, and is unknown.
+        A text that the model lacks cuts no input. A piece without an id cuts input, and is unknown.
         """
         of_model = {piece.text: piece for piece in model.pieces}
-        lowest = min(piece.score for piece in model.pieces)  # BPE merges such a piece last of all
+        lowest = min(piece.score for piece in model.pieces)  # BPE merges a piece below it last
         unknown = self.symbols["unk"]
         never_read = {*self.controls, *self.symbols.values()} - {unknown}
 
@@ -49,7 +49,7 @@ class PieceOrder:
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
-    """The SentencePiece model in a file, a ``tokenizer.json`` too; InputError names the file."""
+    """The SentencePiece model in a file or a ``tokenizer.json``; InputError names the file."""
     if path.suffix == ".json":
         return read_tokenizer_json(path)
     return SentencePieceModel.parse(read_bytes(path, most_bytes=MOST_BYTES), name=str(path))

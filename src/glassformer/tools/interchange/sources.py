@@ -1,4 +1,4 @@
-"""Which importer reads a translator of others: what is in it decides, not its name."""
+"""Chooses the importer for a foreign translator by the files in it."""
 
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -17,20 +17,20 @@ _EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos T
 def import_translator(source: Path, **languages: str | None) -> Imported:
     """The translator in ``source``, a file or directory of another program, as a bundle.
 
-    ``languages``: ``source_language`` and ``target_language``, if a person names them.
+    ``languages``: ``source_language`` and ``target_language``, or None.
 
     Raises:
-        InputError: no importer reads it, or it is faulty.
+        InputError: no importer reads ``source``, or the files are faulty.
         UsageError: a language is missing or unknown.
     """
     return _importer(source)(source, **languages)
 
 
 def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imported:
-    """Write the translator in ``source`` as the new bundle ``directory``, and load that.
+    """Write the translator in ``source`` as the new bundle ``directory``, and load the bundle.
 
-    Errors of :func:`import_translator` and of :func:`~glassformer.bundle.load_bundle`; a UsageError
-    too for a directory in use. After an error nothing is left of it.
+    Raises the errors of :func:`import_translator` and :func:`~glassformer.bundle.load_bundle`, and
+    UsageError for a directory that is not empty. An error leaves no files behind.
     """
     with new_directory(directory) as place:
         imported = import_translator(source, **languages)
@@ -41,7 +41,7 @@ def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imp
             return Imported(load_bundle(place), family, notes)
         except InputError as error:
             reason = str(error).replace(str(place), str(directory))
-            raise InputError(f"{source}: no bundle can be made of it ({reason})") from error
+            raise InputError(f"{source}: the files make no bundle ({reason})") from error
 
 
 def _importer(source: Path) -> Callable[..., Imported]:
@@ -61,8 +61,8 @@ def _importer(source: Path) -> Callable[..., Imported]:
         return import_ctranslate2_model
     if "config.json" not in names and any(name.endswith(".npz") for name in {source.name, *names}):
         raise InputError(
-            f"{source}: Marian's own files: import reads OPUS-MT's models in the format of"
-            " transformers, as they stand on Hugging Face"
+            f"{source}: a model in Marian's format: import reads OPUS-MT's models in the format of"
+            " transformers, as Hugging Face has them"
         )
     if source.is_file():
         raise InputError(f"{source}: expected {_EXPECTED}")

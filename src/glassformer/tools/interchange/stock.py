@@ -1,4 +1,4 @@
-"""Other programs compute the package's own parts alone: a model with others is refused."""
+"""Refuses to export a model with own parts, which no other program can compute."""
 
 from glassformer.bundle import Bundle
 from glassformer.model.fast.stock import check_stock
@@ -8,7 +8,7 @@ __all__ = ["require_stock"]
 
 
 def require_stock(bundle: Bundle, program: str) -> None:
-    """Raise UsageError for a part of the model that is not the package's."""
+    """Raise UsageError if the model has own parts, or a part changed by hand."""
     for part, name in bundle.parts.items():
         raise UsageError(
             f"the {part} {name}, which {program} does not know: own parts have no export"

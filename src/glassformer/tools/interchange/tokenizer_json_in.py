@@ -1,8 +1,8 @@
-"""``tokenizer.json`` as a SentencePiece model: of NLLB and mBART-50, transformers 5 saves no other.
+"""Reads ``tokenizer.json``, the only tokenizer that transformers 5 saves for NLLB and mBART-50.
 
 The inverse of :mod:`glassformer.tools.interchange.hugging_face.tokenizer_json`. The records below
-are the steps that transformers writes for a SentencePiece model. Another step is refused: it could
-give other ids.
+are the steps that transformers writes for a SentencePiece model. Any other step is refused, because
+it could give other ids.
 """
 
 from itertools import groupby
@@ -58,7 +58,7 @@ class _Model(BaseModel):
 
 class _Symbol(BaseModel):
     content: str
-    special: Literal[True]  # another one is cut out of a text, before all else
+    special: Literal[True]  # a symbol that is not special would cut texts before all other steps
 
 
 class _File(BaseModel):
@@ -69,7 +69,7 @@ class _File(BaseModel):
 
 
 def read_tokenizer_json(path: Path) -> SentencePieceModel:
-    """The SentencePiece model of a ``tokenizer.json``; its pieces are in the order of ids.
+    """The SentencePiece model of a ``tokenizer.json``, with pieces in the order of ids.
 
     Raises InputError, which names the file, for a tokenizer of another kind.
     """
@@ -79,8 +79,8 @@ def read_tokenizer_json(path: Path) -> SentencePieceModel:
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
         raise InputError(
-            f"{path}: {reason}: import reads what transformers writes for SentencePiece; copy the"
-            " SentencePiece model from the original"
+            f"{path}: {reason}: import reads only tokenizers that transformers has converted from"
+            " SentencePiece; copy the SentencePiece model from the original"
         ) from error
     symbols = {token.content for token in file.added_tokens}
     lowest = min((score for score in scores.values() if score is not None), default=0.0)
@@ -99,10 +99,10 @@ def read_tokenizer_json(path: Path) -> SentencePieceModel:
 
 
 def _scores(model: _Model) -> dict[str, float | None]:
-    """The score of each piece; None: no text has it.
+    """The score of each piece; None: the piece cuts no text.
 
-    BPE's joins stand in the file, the best first; SentencePiece scores the pieces that they form.
-    So all joins that form a piece must be there, one after another; else ValueError.
+    The file lists BPE's joins, the best first; SentencePiece scores the pieces that joins form. So
+    all joins of a piece must stand together in the file; otherwise ValueError.
     """
     if isinstance(model.vocab, list):
         if len(dict(model.vocab)) < len(model.vocab):

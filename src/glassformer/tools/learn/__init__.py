@@ -1,8 +1,8 @@
 """Lessons: build the Transformer part by part; a check names each mistake.
 
-``lessons/`` has a folder for each lesson and exercise: the learner's file, texts, probes.
-``lesson`` reads its record, ``edits`` applies its mistakes, ``check`` runs its probes on known
-``inputs``. ``worker`` runs the learner's file in a process of its own, ``judge`` names the mistake.
-``examine`` leads from a file to a verdict. ``folder`` and ``watch`` have the learner's files and
-the loop around them. ``parts`` builds a translator of a learner's parts, or of mistakes.
+``lessons/`` has a folder for each lesson and exercise, with the learner's file, texts and probes.
+``lesson`` reads a lesson's record, ``edits`` applies mistakes, ``check`` runs probes on known
+``inputs``. ``worker`` runs the learner's file in a separate process, ``judge`` names the mistake.
+``examine`` leads from a file to a verdict. ``folder`` holds the learner's files, ``watch`` checks
+them at each save. ``parts`` builds a translator from a learner's parts, or from mistakes.
 """

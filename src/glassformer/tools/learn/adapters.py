@@ -1,7 +1,7 @@
-"""Parts whose form in a lesson differs from the form that the plain path calls.
+"""Adapts lesson parts whose form differs from the form in the package.
 
-``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
-calls the parts in ``UNUSED``.
+``ADAPTERS`` names the place of such a part in the package, and gives the part the package's form.
+The package's plain path never calls the parts in ``UNUSED``.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``attend`` by a method that need not call ``self.attention``: an observer sees it anyway."""
+    """Let an observer see the learner's ``attend``, which may not call ``self.attention``."""
 
     def attend(
         self: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
@@ -32,9 +32,9 @@ def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``model.positions.sinusoidal_positions`` by a function that may return float64.
+    """``model.positions.sinusoidal_positions`` from a learner's function, which may return float64.
 
-    A model of a bundle is built on the meta device first: the table has its numbers all the same.
+    A bundle's model is first built on the meta device, where the table needs its numbers too.
     """
 
     def sinusoidal_positions(*arguments: Any, **options: Any) -> Tensor:
@@ -45,7 +45,7 @@ def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
-    """``training.optimiser.adam_of`` by a function that updates one weight."""
+    """``training.optimiser.adam_of`` from a learner's function, which updates one weight."""
 
     class OwnAdam(torch.optim.Optimizer):
         """Adam, weight for weight."""
@@ -60,7 +60,7 @@ def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _update(own: Callable[..., Any], weight: Any, kept: Any, group: Any) -> None:
-    """Change one weight by the learner's step; keep its state under the names of torch's Adam."""
+    """Change one weight by the learner's step; keep the state under the names of torch's Adam."""
     means = [kept.get(name, torch.zeros_like(weight)) for name in ("exp_avg", "exp_avg_sq")]
     new, (count, mean, square) = own(
         weight.detach(),
@@ -90,4 +90,4 @@ UNUSED: Mapping[str, str] = {
     "tools.learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
     **dict.fromkeys(lesson("subwords").holes.values(), "SentencePiece learns the subwords"),
 }
-"""Places in lessons, and why the plain path calls no such part."""
+"""Places in lessons that the plain path never calls, each with the reason."""

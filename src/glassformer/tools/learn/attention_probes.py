@@ -1,4 +1,4 @@
-"""Probes of other attentions, whose queries are the last positions of the keys; laws of all."""
+"""Probes and laws of exercises on attention; the queries are the last positions of the keys."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def attention_probes(
 
 
 def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
-    """The laws of an attention that knows distances alone; the last two of its probes show them."""
+    """The laws of an attention that depends on distances alone; the last two probes show them."""
     *_, short, hidden = probes
     return {
         "Hidden keys in front move all positions, and no score depends on that.": unchanged(
@@ -54,7 +54,7 @@ def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
 
 
 def sums_to_one(*probes: Probe) -> Evidence:
-    """The first query of these probes whose weights do not sum to 1."""
+    """Evidence: the first query of the probes whose weights do not sum to 1."""
 
     def evidence(results: Results) -> str | None:
         for each in probes:

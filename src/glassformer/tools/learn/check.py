@@ -1,8 +1,8 @@
-"""A check: probes of a solution.
+"""A check runs the probes of a solution.
 
 A *probe* calls a :class:`Solution` and returns named values. Each value also has a gradient by each
-random input and weight of the probe. A solution with the values and the gradients of the right one
-is right. A solution with the values of a known mistake has made that mistake.
+random input and weight of the probe. A solution is right if its values and gradients equal those of
+the right solution. It has a known mistake if its values equal the mistake's values.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -39,22 +39,22 @@ GRADIENT = "gradient with respect to "
 """The beginning of the names of gradients among the values."""
 
 Solution: TypeAlias = Any
-"""A learner's file, or the right solution: the lesson's holes are its attributes."""
+"""A learner's file, or the right solution, with the lesson's holes as attributes."""
 Values: TypeAlias = dict[str, NDArray[Any]]
 """The named values of one probe."""
 Results: TypeAlias = dict[str, Values]
 """The values of each probe, by the probe's name. A probe that raised an error is left out."""
 Probe: TypeAlias = Callable[[Solution], Mapping[str, object]]
 Evidence: TypeAlias = Callable[[Results], str | None]
-"""A sentence with numbers from the learner's results; None if they show nothing."""
+"""Makes a sentence with numbers from the learner's results; None if they show nothing."""
 
 
 @dataclass(frozen=True)
 class Check:
     """All code that judges a solution of one lesson.
 
-    ``probes`` belong to the holes; the smallest comes first, and its docstring describes its input.
-    ``laws`` hold for every right solution: each returns the evidence against it.
+    ``probes`` holds the probes of each hole, the smallest first; docstrings describe the inputs.
+    ``laws`` hold for every right solution; each law returns the evidence against a solution.
     """
 
     probes: Mapping[str, tuple[Probe, ...]]
@@ -62,7 +62,7 @@ class Check:
 
 
 def probe(text: str, function: Probe) -> Probe:
-    """A probe whose input this text describes; the text is its name, too."""
+    """A probe whose name and docstring are ``text``, which describes the input."""
     function.__name__ = function.__doc__ = text
     return function
 
@@ -77,12 +77,12 @@ def listed(**settings: object) -> str:
 
 
 def check_of(lesson: str) -> Check:
-    """The check of the lesson of this name, from ``probes.py`` in its folder."""
+    """The check of a lesson, from ``probes.py`` in the lesson's folder."""
     return import_module(f"glassformer.tools.learn.lessons.{lesson}.probes").CHECK
 
 
 def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = True) -> Results:
-    """The results of a solution of our own: a probe that raises an error is left out."""
+    """The results of a solution from the package; a probe that raises an error is left out."""
     results: Results = {}
     for probe in probes:
         try:
@@ -93,9 +93,9 @@ def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = Tr
 
 
 def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
-    """The values of one probe, and their gradients; whether the solution changes its inputs.
+    """The values and gradients of one probe, and whether the solution changes the inputs.
 
-    A tensor that the solution makes is float64, as the inputs are.
+    Tensors that the solution makes are float64, like the inputs.
     """
     with noted() as (leaves, inputs):
         values = dict(probe(solution))
@@ -113,13 +113,13 @@ def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Va
 
 
 def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor]:
-    """The gradients of a random mixture of all values, by each leaf; zero if none gets there."""
+    """The gradients of a random mixture of all values, by leaf; zero if no gradient gets there."""
     outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
     if not outputs or not leaves:
         return {}
     mixture = torch.stack([(x.double() * drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
     gradients: Iterable[Tensor | None] = [None] * len(leaves)
-    with suppress(RuntimeError):  # no gradient at all, or a value that was changed in place
+    with suppress(RuntimeError):  # no gradient, or a value was changed in place
         gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
     return {
         f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient
@@ -130,9 +130,9 @@ def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor
 def unchanged(
     first: Probe, second: Probe, sentence: str, *, at: Any = (), value: str = "output"
 ) -> Evidence:
-    """The evidence if two probes have other outputs: the sentence with the greatest change.
+    """Evidence if two probes have different outputs: ``sentence`` with the greatest change.
 
-    ``at`` is the place of the second output in the first one.
+    ``at`` is the place of the second output in the first output.
     """
 
     def evidence(results: Results) -> str | None:
@@ -144,7 +144,7 @@ def unchanged(
 
 
 def unpacked(answer: object, *names: str) -> Any:
-    """The parts of a function's answer; TypeError for another number of them."""
+    """The parts of a function's answer; TypeError if there are not as many as ``names``."""
     if not isinstance(answer, tuple) or len(answer) != len(names):
         kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")

@@ -1,8 +1,8 @@
 """Applies known mistakes, which are edits of the right solution, and runs the edited files.
 
 The right solution of a hole is a function or method of the package. Its file runs once more, in a
-module of its own, with the text of the edit in it. So one record names a mistake, shows its line,
-and trains a translator with it.
+new module, with the text of the edit in it. So one record names a mistake, shows the changed line,
+and trains a translator with the mistake.
 """
 
 import builtins
@@ -37,18 +37,18 @@ FILES = (
     *("decoding.greedy", "decoding.beam"),
     *("training.loss", "training.schedule", "training.optimiser"),
 )
-"""The files that hold the places of all parts; each imports those before it."""
+"""The files that hold the places of all parts; a file imports only earlier files."""
 
 
 class EditError(ValueError):
-    """An edit does not fit: its text does not stand once in its hole."""
+    """An edit does not fit: the old text does not stand exactly once in the hole."""
 
 
 @cache
 def solution(lesson: Lesson, *mistakes: str) -> Solution:
-    """The right solution of a lesson's holes, with these known mistakes; made once.
+    """The right solution of a lesson's holes, with known mistakes; made once.
 
-    :class:`EditError` if two of them change the same text.
+    :class:`EditError` if two mistakes change one text.
     """
     names = {hole.partition(".")[0]: file_of(place) for hole, place in lesson.holes.items()}
     known = filter(set(names.values()).__contains__, FILES)
@@ -61,7 +61,7 @@ def solution(lesson: Lesson, *mistakes: str) -> Solution:
 
 
 def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
-    """The texts of the files that these mistakes of the lessons change, by the files' names."""
+    """The changed texts of the files that mistakes change, by the files' names."""
     texts: dict[str, str] = {}
     for lesson, names in mistakes.items():
         for name in names:
@@ -77,7 +77,7 @@ def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
 def edited(text: str, mistake: KnownMistake) -> str:
     """The text of a file with a mistake in it.
 
-    Lines of an edit after the first are indented as the body of the hole is.
+    Later lines of an edit get the indent of the hole's body.
     """
     inside = lines_of(text, mistake.hole)
     if not inside:
@@ -117,24 +117,24 @@ def executed(
     texts: Mapping[str, str],
     put: Callable[[str, ModuleType], None] = lambda _, __: None,
 ) -> dict[str, ModuleType]:
-    """Files of the package once more, some with another text; by the names of the files.
+    """New modules of files of the package, some with a changed text, by the names of the files.
 
-    Each file that imports an earlier one gets the earlier one's new module. ``put`` may change a
-    module before the others import it.
+    A file that imports an earlier file gets the new module of that file. ``put`` may change a
+    module before later files import it.
     """
     modules: dict[str, ModuleType] = {}
 
     def importing(name: str, *rest: Any) -> Any:
-        """``import`` of such a file: it finds the files that ran before it."""
+        """``import`` for these files, which finds the new modules of earlier files."""
         names = (rest[2] if len(rest) > 2 else None) or ()  # None: import without from
         if name in modules:
             return modules[name]
-        found = builtins.__import__(name, *rest)
+        imported = builtins.__import__(name, *rest)
         inside = {each: modules[f"{name}.{each}"] for each in names if f"{name}.{each}" in modules}
         if not inside:
-            return found
+            return imported
         package = ModuleType(name)
-        vars(package).update(vars(found) | inside)
+        vars(package).update(vars(imported) | inside)
         return package
 
     for file in files:
@@ -147,7 +147,7 @@ def executed(
 
 
 def file_of(place: str) -> str:
-    """The file of a place: classes alone begin with a capital letter.
+    """The file of a place; a capital letter begins a class in the file.
 
     >>> file_of("model.blocks.FeedForward.forward"), file_of("model.masks.padding_mask")
     ('model.blocks', 'model.masks')
@@ -158,7 +158,7 @@ def file_of(place: str) -> str:
 
 
 def _path(file: str) -> Path:
-    """The path of a file; the module is imported, as the dataclasses of its new module want it."""
+    """The path of a file; also imports the module, which dataclasses in the new module need."""
     return Path(str(import_module(f"glassformer.{file}").__file__))
 
 

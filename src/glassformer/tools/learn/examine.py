@@ -1,4 +1,4 @@
-"""From a learner's file to a verdict: another process runs the file, this one judges its values."""
+"""From a learner's file to a verdict: a worker runs the file, this process judges the values."""
 
 import json
 import os
@@ -24,19 +24,19 @@ from glassformer.tools.learn.verdict import Verdict
 
 __all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
 
-SECONDS = 10  # of a learner's code; then it says where it is, and ends
-_END = 1 << 16  # bytes of the log that are read: its last ones
-_STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
+SECONDS = 10  # time for a learner's code, which then reports its lines and ends
+_END = 1 << 16  # last bytes of the log, which are read
+_STARTING = 50  # most seconds for the imports, which take long on a busy machine
 
 
 class Worker:
     """A process that imports torch, then waits for one file to run.
 
-    A watch starts it before it is needed, so that a save is answered at once. Use it once.
+    A watch starts a worker before a save, so that the answer comes at once. A worker works once.
     """
 
     def __init__(self) -> None:
-        # Windows removes no file that a process of the learner's still has open.
+        # Windows removes no file that a process of the learner still has open.
         self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._log = Path(self._directory.name, "log")
         with self._log.open("wb") as stream:
@@ -53,8 +53,8 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process and all processes that it has started."""
-        # A group that has ended raises ProcessLookupError; on macOS PermissionError.
+        """End the process and all its children."""
+        # A group that has ended raises ProcessLookupError, or on macOS PermissionError.
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -64,13 +64,13 @@ class Worker:
         self._directory.cleanup()
 
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
-        """The answer of the process about the file: results, errors, prints.
+        """The process's answer on the file: results, errors, prints.
 
-        If the process ended before it, ``log`` has the last words of Python.
+        If the process ended without an answer, ``log`` has the end of its log.
         """
         if not file.is_file():
-            way = Folder(file.parent).command()
-            raise InputError(f"{file}: no such file; this makes it: {way}")
+            command = Folder(file.parent).command()
+            raise InputError(f"{file}: no such file; this makes it: {command}")
         out = Path(self._directory.name, "answer.json")
         request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
         try:
@@ -88,7 +88,7 @@ class Worker:
 
 
 def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
-    """Examine the lesson's file of a folder; a right one is noted there."""
+    """Examine the file of a lesson; note a right file in the folder."""
     file = folder.file(lesson)
     source = read_bytes(file, most_bytes=MOST_BYTES) if file.is_file() else b""
     import_module("glassformer.tools.learn.judge")  # with torch, while the worker imports it too
@@ -103,13 +103,13 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
 
 
 def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
-    """The same, in a worker of its own."""
+    """Examine the file of a lesson in a new worker."""
     with Worker() as worker:
         return checked_verdict(folder, lesson, worker)
 
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
-    """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
+    """Judge an answer. Use one thread, because the right solution changes torch's default type."""
     try:
         if "log" in answer:
             return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
@@ -120,8 +120,8 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 
 
 def _end_of(file: Path, log: str) -> str:
-    """The message if the process has ended: it ran too long, it failed, or the file ended it."""
-    if "Timeout" in log:  # then the lines that ran, the innermost first
+    """The message after a process that ran too long, failed, or was ended by the file."""
+    if "Timeout" in log:  # the log lists the running lines, the innermost first
         text = "Your code runs for ever, or far too long"
         line = re.search(rf'{file.name}", line (\d+)', log)
         if line is None:
@@ -134,7 +134,7 @@ def _end_of(file: Path, log: str) -> str:
 
 
 def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
-    """The verdict on the first hole that is not right."""
+    """The verdict on the first wrong hole, or "right"."""
     from glassformer.tools.learn.judge import UNSTEADY, Judge
     from glassformer.tools.learn.worker import array_from
 
@@ -163,11 +163,11 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 
 
 def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
-    """An error of the learner's code in words: where, what, and the shapes on that line."""
+    """The lines of a message on an error in the learner's code: line, error, and shapes."""
     if failure["error"] == "missing":
         yield f"{failure['text']} is missing: write it in your file, as a function of this name."
         reset = Folder(file.parent).command("reset", file.stem[3:])
-        yield f"This makes the file anew, and keeps yours beside it: {reset}"
+        yield f"This makes the file anew, and keeps your version: {reset}"
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

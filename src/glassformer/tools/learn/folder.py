@@ -1,4 +1,4 @@
-"""A learner's folder: a file for each lesson and exercise, and a note of those that are right."""
+"""A learner's folder, with a file for each lesson and exercise, and notes of the right files."""
 
 import json
 import os
@@ -20,15 +20,15 @@ _NOTES = ".learned.json"
 class Folder:
     """The lessons' files in a directory.
 
-    A lesson is learned as long as its file is the one that a check has found right. Each lesson
-    has its own entry in the notes: to lose or to edit one changes no other.
+    A lesson is learned as long as the file has the text that a check has found right. The notes
+    have an entry for each lesson, independent of the others.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def make(self) -> list[Path]:
-        """Write the files that are not there yet; no file is ever overwritten."""
+        """Write the missing files, and return their paths; no file is overwritten."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
@@ -45,11 +45,11 @@ class Folder:
         return self
 
     def has_lessons(self) -> bool:
-        """Whether the file of at least one lesson is there."""
+        """Whether the folder has the file of at least one lesson."""
         return any(self.file(lesson).is_file() for lesson in lessons())
 
     def untouched(self, lesson: Lesson) -> bool:
-        """Whether the lesson's file is missing, or as it was at first."""
+        """Whether the lesson's file is missing or unchanged."""
         file, template = self.file(lesson), lesson.template.encode()
         if not file.is_file():
             return True
@@ -57,7 +57,7 @@ class Folder:
         return same_size and read_bytes(file, most_bytes=len(template)) == template
 
     def command(self, action: str = "", *after: str) -> str:
-        """The line that a shell takes for an action on this folder; without one, for the watch."""
+        """The shell command for an action on this folder; without an action, for the watch."""
         words = ["glassformer", "learn", *action.split(), str(self.path), *after]
         return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
@@ -65,17 +65,17 @@ class Folder:
         return self.path / lesson.file_name
 
     def reset(self, lesson: Lesson) -> None:
-        """Write the lesson's file as it was at first."""
+        """Write the lesson's file anew."""
         write_atomically(self.file(lesson), lesson.template.encode())
 
     def learned(self, lesson: Lesson) -> bool:
-        """Whether the lesson's file is one that a check has found right."""
+        """Whether a check has found the text of the lesson's file right."""
         file = self.file(lesson)
         noted = self._notes().get(lesson.name)
         return file.is_file() and sha256(file) == noted
 
     def note_right(self, lesson: Lesson, source: bytes) -> None:
-        """Note that a check has found this text of the lesson's file right."""
+        """Note that a check has found ``source``, the lesson's file, right."""
         notes = self._notes() | {lesson.name: sha256(source)}
         write_atomically(self.path / _NOTES, json.dumps(notes, indent=2).encode())
 
@@ -84,7 +84,7 @@ class Folder:
         return {lesson.name for lesson in lessons(EVERY) if self.learned(lesson)}
 
     def next_lesson(self, after: Lesson | None = None) -> Lesson | None:
-        """The next lesson that is not learned; after the last one, the first; None if all are."""
+        """The next lesson to learn, and after the last the first again; None if all are learned."""
         every = list(lessons())
         begin = every.index(after) + 1 if after else 0
         waiting = (each for each in every[begin:] + every[:begin] if not self.learned(each))

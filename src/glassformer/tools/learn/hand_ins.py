@@ -1,4 +1,4 @@
-"""A folder of hand-ins: one learner's folder for each learner, checked together."""
+"""Checks a folder of hand-ins, which has a folder for each learner."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ def folders_in(directory: Path) -> list[Folder]:
 
 
 def check_hand_ins(folders: Sequence[Folder]) -> Iterator[tuple[str, list[Verdict]]]:
-    """Each learner's name and verdicts, as soon as they are there: on the lessons that are begun.
+    """Each learner's name and the verdicts on all begun lessons, as soon as they are ready.
 
-    As many files run at once as this machine has cores.
+    As many files run at once as the machine has cores.
     """
     begun = [
         [(folder, each) for each in lessons() if not folder.untouched(each)] for folder in folders
@@ -41,7 +41,7 @@ def _answer(folder: Folder, lesson: Lesson) -> dict[str, Any]:
 
 
 def line_of(learner: str, verdicts: Sequence[Verdict]) -> str:
-    """A learner's line: the lessons that are right, and the reason for each other one.
+    """A learner's line: the numbers of right lessons, and a reason for each wrong lesson.
 
     >>> line_of("ada", [Verdict("attention", "right"), Verdict("padding", "empty")])
     'ada: right 1; 2 not written yet'
@@ -54,13 +54,13 @@ def line_of(learner: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def cells_of(verdicts: Sequence[Verdict]) -> list[str]:
-    """A cell for each lesson: right, the reason, or nothing if the lesson is not begun."""
+    """A cell for each lesson: right, the reason, or empty if the lesson is not begun."""
     reasons = {each.lesson: _reason(each) for each in verdicts}
     return [reasons.get(each.name, "") for each in lessons()]
 
 
 def _reason(verdict: Verdict) -> str:
-    """The mistakes by their ids; or the first line of the message, or the outcome."""
+    """The ids of the mistakes, or else the first line of the message or the outcome."""
     if verdict.mistakes:
         return " or ".join(" + ".join(mistake) for mistake in verdict.mistakes)
     if verdict.outcome in ("right", "empty"):

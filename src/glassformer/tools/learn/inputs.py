@@ -1,4 +1,4 @@
-"""The inputs and weights of probes: known numbers, which the check notes as it hands them out."""
+"""The inputs and weights of probes: known numbers, which the check notes as a probe asks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,14 +29,14 @@ M = TypeVar("M", bound=nn.Module)
 Leaves: TypeAlias = list[tuple[str, Tensor]]
 """The random inputs and weights of a probe, by names for people."""
 Given: TypeAlias = list[tuple[Tensor, Tensor]]
-"""The inputs of a probe: each as it was, and as the solution gets it."""
+"""The inputs of a probe, each as a pair: a copy, and the tensor that the solution gets."""
 _INPUTS: ContextVar[tuple[Leaves, Given]] = ContextVar("inputs")
-"""Those of the probe that runs."""
+"""The leaves and inputs of the running probe."""
 
 
 @contextmanager
 def noted() -> Iterator[tuple[Leaves, Given]]:
-    """The inputs and weights that a probe makes in here; new tensors are float64, as they are."""
+    """Note the inputs and weights that a probe makes inside; new tensors are float64."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     token = _INPUTS.set(([], []))
@@ -48,9 +48,9 @@ def noted() -> Iterator[tuple[Leaves, Given]]:
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Normal random numbers in float64, the same on every machine.
+    """Normal random numbers in float64, equal on every machine.
 
-    A probe detaches those whose gradient nobody needs, such as a cache's.
+    A probe detaches numbers without a use for gradients, such as a cache's.
     """
     leaves, _ = _INPUTS.get(([], []))
     leaf = drawn(shape, seed).clone().requires_grad_()
@@ -59,7 +59,7 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
 
 
 def given(values: Any) -> Tensor:
-    """A copy of a tensor, or of nested lists: the check notes if the solution changes it."""
+    """A tensor of ``values`` for the solution; the check notes if the solution changes it."""
     _, inputs = _INPUTS.get(([], []))
     tensor = torch.as_tensor(values)
     inputs.append((tensor, tensor.clone()))
@@ -73,12 +73,12 @@ def hides(length: int, count: int) -> Tensor:
 
 @cache
 def drawn(shape: tuple[int, ...], seed: int) -> Tensor:
-    """Drawn once: a judge makes the same weights for each of hundreds of mistakes."""
+    """Normal random numbers, cached, because a judge draws them for hundreds of mistakes."""
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
 def filled(module: M) -> M:
-    """The module in float64, each parameter with random numbers that depend on its name alone."""
+    """The module in float64; a parameter's random numbers depend only on name and shape."""
     module = module.double().eval()
     leaves, _ = _INPUTS.get(([], []))
     for name, weight in module.named_parameters():
@@ -88,9 +88,9 @@ def filled(module: M) -> M:
 
 
 class Known(nn.Module):
-    """A function in the place of a part: of a dropout without chance, or of a plain block."""
+    """A module that calls a function, in the place of dropout or of a block."""
 
-    p = 0.5  # of a dropout
+    p = 0.5  # the rate, if it stands for dropout
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         super().__init__()

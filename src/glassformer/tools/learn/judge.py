@@ -1,8 +1,8 @@
 """The verdict on a solution: right, or the mistake by its name.
 
-Each hole is judged by its own probes, and these are the questions in their order: Are all values
-right, and then their gradients? Are they those of one known mistake, or of two? Do they break a
-law? If nothing is known: which number differs first?
+A judge of one hole asks in this order: Are all values right, and all gradients? Do the values equal
+those of a known mistake, or of two mistakes? Do the values break a law? Otherwise: which number
+differs first?
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class Judge:
         return {name: each for name, each in values.items() if each is not None}
 
     def verdict(self, results: Results) -> Verdict | None:
-        """The verdict; None if errors left out some probes, and no mistake explains the others."""
+        """The verdict; None if some probes raised errors, and no mistake explains the others."""
         results = {
             probe.__name__: results[probe.__name__]
             for probe in self.probes
@@ -91,7 +91,7 @@ class Judge:
                     yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
-        """The single mistakes with these results; if there are none, the pairs of mistakes."""
+        """The single mistakes that give ``results``, or else the pairs of mistakes."""
         if same(results, self.right):
             return ()
         singles: list[Mistake] = [(name,) for name in self.lesson.mistakes]
@@ -102,7 +102,7 @@ class Judge:
         return ()
 
     def pairs(self) -> Iterator[Mistake]:
-        """Every two mistakes that this hole's probes show, and whose edits both fit."""
+        """The pairs of mistakes that this hole's probes show, and whose edits do not collide."""
         shown = [
             name for name in self.lesson.mistakes if not same(self.right, self.results((name,)))
         ]
@@ -112,9 +112,9 @@ class Judge:
                 yield pair
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
-        """Whether the mistake has these values, and raises errors in the same probes.
+        """Whether the mistake gives equal values, and errors in the same probes.
 
-        Most mistakes differ in the first probe: the others are not measured then.
+        Most mistakes differ in the first probe, so that later probes need not run.
         """
         return bool(results) and all(
             _alike(results.get(probe.__name__), _values(self.lesson, mistake, probe))
@@ -122,11 +122,11 @@ class Judge:
         )
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
-        """Each mistake's name, numbers, the paper, the effect on a translator."""
+        """The lines on each mistake: name, evidence, paper, effect on a translator."""
         if len(mistakes) > 1:
             yield "One of these mistakes; the probes cannot tell them apart."
         names = [name for mistake in mistakes for name in mistake]
-        # Of two mistakes, the evidence does not say which one it shows.
+        # With two mistakes, nobody knows to which of them the evidence belongs.
         laws = self._broken_laws(results) if len(names) == 1 else iter(())
         _, evidence = next(laws, ("", ""))
         for name in names:
@@ -140,9 +140,9 @@ class Judge:
             yield from self._difference(results)
 
     def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
-        """The first value that differs, in the smallest probe that shows it, with both numbers.
+        """The first wrong value in the smallest probe, with both numbers.
 
-        ``gradients``: the first gradient instead.
+        ``gradients``: the first wrong gradient.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]
@@ -157,20 +157,20 @@ class Judge:
 
 @cache
 def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
-    """The values of a probe with a mistake, measured once; None if it raises an error.
+    """The values of a probe with a mistake, measured once; None if the probe raises an error.
 
-    A mistake is known by its values: it needs no gradients.
+    Values alone identify a mistake, so gradients are not measured.
     """
     return measure((probe,), solution(lesson, *mistake), gradients=False).get(probe.__name__)
 
 
 def same(results: Results, others: Results) -> bool:
-    """Whether each probe of ``results`` has the same values in ``others``."""
+    """Whether each probe of ``results`` has equal values in ``others``."""
     return all(_alike(values, others.get(probe)) for probe, values in results.items())
 
 
 def _alike(values: Values | None, others: Values | None) -> bool:
-    """Whether one probe gives the same values, or the same error. Gradients do not count."""
+    """Whether a probe's two values are equal, or both errors. Gradients do not count."""
     if values is None or others is None:
         return values is others
     names, other_names = (
@@ -180,12 +180,12 @@ def _alike(values: Values | None, others: Values | None) -> bool:
 
 
 def _cut_off(results: Results) -> Iterator[str]:
-    """A line if no gradient at all gets through a probe."""
+    """A line if no gradient gets through a probe."""
     for values in results.values():
         gradients = [value for name, value in values.items() if name.startswith(GRADIENT)]
         if gradients and not any(value.any() for value in gradients):
             yield (
-                "Nothing learns through it: no gradient gets to its inputs and weights. Look for"
+                "Nothing learns through your code: no gradient gets to inputs and weights. Look for"
                 " no_grad, detach, .data, torch.tensor(…) or NumPy."
             )
             return
@@ -200,13 +200,13 @@ def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
 
 
 def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where two arrays of numbers are equal, as closely as their types allow."""
+    """The places at which two arrays of numbers are equal, up to the precision of their types."""
     tolerance = max(_TOLERANCES[value.dtype.name], _TOLERANCES[other.dtype.name])
     return np.isclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def _is_text(value: NDArray[Any], right: NDArray[Any]) -> bool:
-    """Whether a value is None, say, or another object, where numbers are right."""
+    """Whether a value is an object, such as None, where numbers are right."""
     return value.dtype.kind == "U" != right.dtype.kind
 
 
@@ -230,7 +230,7 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
 
 
 def _both_listed(value: object, right: object) -> tuple[str, str]:
-    """Both with four digits; with nine or twelve, if fewer show no difference."""
+    """Both values with four digits, or with nine or twelve if fewer digits look equal."""
     for digits in (4, 9, 12):
         texts = _listed(value, digits), _listed(right, digits)
         if texts[0] != texts[1]:
@@ -239,7 +239,7 @@ def _both_listed(value: object, right: object) -> tuple[str, str]:
 
 
 def _listed(value: object, digits: int) -> str:
-    """A number with so many digits; a list of them in brackets."""
+    """A number with ``digits`` digits; a list of numbers in brackets."""
     if isinstance(value, list):
         return f"[{', '.join(_listed(each, digits) for each in value)}]"
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -13,7 +13,7 @@ __all__ = ["can_read_keys", "pressed_key", "single_keys"]
 
 
 def _module(name: str) -> Any:
-    """A module that some systems lack; None there."""
+    """A module, or None on systems that lack it."""
     with suppress(ImportError):
         return import_module(name)
     return None
@@ -29,7 +29,7 @@ def can_read_keys() -> bool:
 
 @contextmanager
 def single_keys() -> Iterator[None]:
-    """The terminal hands over each key at once; without a terminal, nothing changes."""
+    """Let the terminal hand over each key at once; without a terminal, nothing changes."""
     if not (sys.stdin.isatty() and termios):
         yield
         return
@@ -42,7 +42,7 @@ def single_keys() -> Iterator[None]:
 
 
 def pressed_key(seconds: float) -> str:
-    """The key that is pressed within so many seconds; empty if none is."""
+    """The key that is pressed within ``seconds``, or an empty text."""
     if can_read_keys() and termios:
         ready, _, _ = select.select([sys.stdin], [], [], seconds)
         return os.read(sys.stdin.fileno(), 1).decode(errors="ignore") if ready else ""

@@ -1,9 +1,9 @@
 """The lessons and the harder exercises, as records: texts, hints and known mistakes.
 
-``lessons/NAME`` has all of a lesson: ``lesson.py`` is the learner's file with its holes,
-``lesson.yaml`` has the texts and the mistakes of this record, ``probes.py`` calls a solution. If
-the package calls a library, ``plain.py`` has the right solution. An exercise is such a folder too;
-it has no hints, and the package has no such part.
+``lessons/NAME`` holds a lesson: ``lesson.py`` is the learner's file with holes, ``lesson.yaml`` has
+the texts and mistakes of a :class:`Lesson`, ``probes.py`` calls a solution. If the package calls a
+library, ``plain.py`` has the right solution. A folder of an exercise has no hints, and ``plain.py``
+has the solution, because the package has no such part.
 """
 
 import inspect
@@ -67,10 +67,10 @@ class Question(_Record):
 class KnownMistake(_Record):
     """One mistake: an edit of the right solution.
 
-    In the part ``hole`` of its file, each old text of ``edit`` stands once, and the new text takes
-    its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``costs``
-    is the harm to a translator. ``paper`` quotes the paper: in the file, a mistake without it has
-    the quote above it. ``equals`` names another mistake that computes the same.
+    Each old text of ``edit`` stands once in the part ``hole``, and the new text takes its place; or
+    ``body`` takes the place of the whole body. ``says`` names the mistake, ``costs`` is the harm to
+    a translator. ``paper`` quotes the paper; in the file, a mistake without a quote has the quote
+    of the mistake above. ``equals`` names a mistake with equal values.
     """
 
     hole: str
@@ -85,8 +85,8 @@ class KnownMistake(_Record):
 class Lesson(_Record):
     """One lesson. ``holes`` maps each hole to the part of the package that is its solution.
 
-    ``section`` is the paper's; an exercise has a ``source`` in its place, and no hints. ``hints``
-    has three of each hole. The file has the mistakes of each hole under its name.
+    ``section`` is the paper's; an exercise has ``source`` instead, and no hints. ``hints`` has
+    three hints for each hole. In the file, mistakes stand under the names of their holes.
     """
 
     name: str
@@ -133,16 +133,16 @@ class Lesson(_Record):
 
     @property
     def file_name(self) -> str:
-        """The name of the learner's file: in a folder the lessons lie in their order."""
+        """The name of the learner's file, with a number so that the lessons lie in order."""
         return f"{self.number:02}_{self.name}.py"
 
     @property
     def template(self) -> str:
-        """The learner's file as it begins, with its holes."""
+        """The learner's file at the beginning, with holes."""
         return (_HERE / self.name / "lesson.py").read_text(encoding="utf-8")
 
     def place_of(self, hole: str) -> str:
-        """The place of a hole, or of another part of the same file."""
+        """The place of a hole, or of another part in a hole's file."""
         if hole in self.holes:
             return self.holes[hole]
         owner = hole.partition(".")[0]
@@ -155,7 +155,7 @@ class Lesson(_Record):
 
 
 def lessons(names: Iterable[str] = LESSONS) -> Iterator[Lesson]:
-    """The lessons in their order; the harder exercises, or all, if these are the names."""
+    """The lessons of ``names`` in that order; by default without the harder exercises."""
     return map(lesson, names)
 
 
@@ -166,13 +166,13 @@ def known_mistakes() -> dict[str, Lesson]:
 
 @cache
 def lesson(name: str) -> Lesson:
-    """The lesson or exercise of this name or number."""
+    """The lesson or exercise of a name or number."""
     if name.isdecimal() and 1 <= int(name) <= len(EVERY):
         name = EVERY[int(name) - 1]
     if name not in EVERY:
         raise UsageError(
             f"unknown lesson {name!r}{nearest(name, EVERY)}:"
-            " 'glassformer learn --list' shows them all"
+            f" expected a number up to {len(EVERY)}, or a name such as {EVERY[0]}"
         )
     record = yaml.safe_load((_HERE / name / "lesson.yaml").read_text(encoding="utf-8"))
     return Lesson(name=name, **record)

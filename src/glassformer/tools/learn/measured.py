@@ -1,7 +1,7 @@
-"""What known mistakes cost a translator of dates and amounts.
+"""The measured harm of known mistakes to a translator of dates and amounts.
 
-``python -m benchmarks mistakes`` writes ``measured.json``: for each mistake, the percentage of
-right phrases by seed, and the mean loss at the end. Its settings are those of ``learn train``.
+``python -m benchmarks mistakes`` trains as ``learn train`` does and writes ``measured.json``. The
+file has the percentage of right phrases by seed and the mean final loss for each mistake.
 """
 
 import json
@@ -15,7 +15,7 @@ RIGHT = "right parts"
 
 
 def cost_of(mistake: str) -> str | None:
-    """What a mistake costs, if each translator with it is worse than each one without; else None.
+    """The measured harm of a mistake; None if not every translator with it is worse.
 
     >>> print(cost_of("causal-missing"))
     Measured: 0 % of phrases are right with it, 75 to 81 % without; the loss is 0.07, not 0.12.

@@ -18,7 +18,7 @@ _MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
 
 
 def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
-    """The verdict with its lines, and the learner's prints."""
+    """Print the verdict, with its lines and the learner's prints."""
     mark, colour = _MARKS.get(verdict.outcome, ("not right yet", "red"))
     title = Text(f"{lesson.number}. {lesson.title}: ")
     console.print(title + Text(mark, style=f"bold {colour}"))
@@ -39,7 +39,7 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
 
 
 def next_command(folder: Folder, lesson: Lesson, shown: int) -> str:
-    """The command for the hint after so many; after the last, for the solution and the answers."""
+    """The command for the next hint after ``shown`` hints, or for the solution after the last."""
     if shown == 3 or not lesson.hints:
         return f"Next: {folder.command('solution', lesson.name)}"
     number = ("--number", str(shown + 1)) if shown else ()
@@ -47,9 +47,9 @@ def next_command(folder: Folder, lesson: Lesson, shown: int) -> str:
 
 
 def hint_text(lesson: Lesson, hole: str, number: int) -> str:
-    """The hint of this number on a hole: the idea, the shapes, or almost the code.
+    """Hint 1, 2 or 3 on a hole: the idea, the shapes, or almost the code.
 
-    If ``hole`` is empty, it is the first one.
+    An empty ``hole`` stands for the first hole.
     """
     if not lesson.hints:
         return f"{lesson.title}: a harder exercise has no hints."
@@ -59,14 +59,14 @@ def hint_text(lesson: Lesson, hole: str, number: int) -> str:
 
 
 def print_solution(console: Console, lesson: Lesson, source: str, hole: str = "") -> None:
-    """The body of a hole in the package, as a diff against the learner's.
+    """Print a diff from the learner's body of a hole to the package's.
 
-    If ``hole`` is empty, those of all holes, and the answers to the questions.
+    An empty ``hole`` stands for all holes, and then the answers to the questions follow.
     """
     solutions = lesson.solutions()
     for each in [hole] if hole else solutions:
         mine: list[str] = []
-        with suppress(SyntaxError, ValueError):  # the file is no Python
+        with suppress(SyntaxError, ValueError):  # the file is not Python
             mine = body_of(source, each).splitlines()
         theirs = body_of(textwrap.dedent(solutions[each]), each.rpartition(".")[2]).splitlines()
         names = (f"your {each}", f"glassformer.{lesson.holes[each]}")

@@ -27,7 +27,7 @@ check("{name}", globals())
 
 
 def write_notebooks(directory: Path) -> list[Path]:
-    """Write lessons and exercises as notebooks; a file that is there already is not overwritten."""
+    """Write lessons and exercises as notebooks, without overwriting files; return new paths."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for each in lessons(EVERY):
@@ -60,7 +60,7 @@ def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
 
 
 def check(name: str, solution: Mapping[str, Any]) -> None:
-    """Check a lesson in this process, and print the verdict. An error of your code is raised.
+    """Check a lesson in this process, and print the verdict. Errors of your code are raised.
 
     ``solution`` has the lesson's functions by name: in a notebook, ``globals()``.
     """
@@ -69,13 +69,13 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
     from glassformer.tools.learn.messages import hint_text, print_verdict
     from glassformer.tools.learn.verdict import Verdict
 
-    chosen, own, verdict = lesson(name), SimpleNamespace(**solution), Verdict(name, "right")
+    chosen, learner, verdict = lesson(name), SimpleNamespace(**solution), Verdict(name, "right")
     for hole in chosen.holes:
         judge = Judge.of(chosen, hole)
         try:
-            results = {probe.__name__: values_of(probe, own) for probe in judge.probes}
+            results = {probe.__name__: values_of(probe, learner) for probe in judge.probes}
             with redirect_stdout(io.StringIO()):  # a print is shown once
-                again = {probe.__name__: values_of(probe, own) for probe in judge.probes}
+                again = {probe.__name__: values_of(probe, learner) for probe in judge.probes}
             if same(results, again):
                 verdict = judge.verdict(results) or verdict
             else:

@@ -1,8 +1,8 @@
 """A learner's parts, or known mistakes, as :class:`~glassformer.parts.Parts`.
 
-Each hole of a lesson names its place in the package. :func:`own_parts` runs the files of the model
-once more, in modules of their own: with the edits of mistakes in their text, and the learner's
-parts in their places. The package's modules stay as they are. Each part counts its calls.
+Each hole of a lesson names a place in the package. :func:`own_parts` runs the files of the model
+once more, in new modules. The text has the edits of mistakes, and the learner's parts stand in
+their places. The package's modules stay as they are. Each part counts its calls.
 """
 
 import inspect
@@ -46,9 +46,9 @@ def hole_of(place: str) -> str:
 class Part:
     """One function or method for a place of the package, such as ``model.masks.padding_mask``.
 
-    ``mistakes`` are the ids of the mistakes in it: a part without any is the learner's, whose check
-    found it equal to the package's. Without a ``function`` it is the package's, edited. ``helpers``
-    are the other functions of its class, ``file`` the names in its file.
+    ``mistakes`` are the ids of the mistakes in the part. A part without mistakes is the learner's,
+    and a check has found it right. A part without a ``function`` is the package's, edited.
+    ``helpers`` are other functions of the part's class, ``file`` has the names in the part's file.
     """
 
     place: str
@@ -61,7 +61,7 @@ class Part:
 
     @property
     def home(self) -> str:
-        """The place that the plain path calls; another one if an adapter is needed."""
+        """The place in the package, which an adapter may change."""
         return ADAPTERS[self.place][0] if self.place in ADAPTERS else self.place
 
     @property
@@ -69,9 +69,9 @@ class Part:
         return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
     def counted(self, edited: Callable[..., Any] | None = None) -> Callable[..., Any]:
-        """The function in the form that fits its home; without one, the ``edited`` one there.
+        """The part's function, or else the ``edited`` one, in the form that fits its home.
 
-        It counts its calls, and leaves out arguments that it does not take.
+        Each call is counted, and arguments that the function does not take are left out.
         """
         function = self.function or edited
         assert function is not None
@@ -91,7 +91,7 @@ class Part:
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
-    """One part for each place: a mistake's, or the learner's of his learned lessons."""
+    """One part for each place: a mistake's part before the learner's part."""
     parts = learned_parts(folder) if folder else []
     return list({part.place: part for part in [*parts, *mistaken_parts(mistakes)]}.values())
 
@@ -107,7 +107,7 @@ def learned_parts(folder: Folder) -> list[Part]:
 
 
 def mistaken_parts(mistakes: Iterable[str]) -> list[Part]:
-    """The parts that make these known mistakes, and no other; mistakes of one lesson share one."""
+    """The parts with known mistakes; mistakes in one place share a part."""
     known, by_lesson = known_mistakes(), defaultdict[str, list[str]](list)
     for mistake in dict.fromkeys(mistakes):
         if mistake not in known:
@@ -136,12 +136,12 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
     for mistake in mistakes:
         place = lesson.place_of(lesson.mistakes[mistake].hole)
         if place not in ADAPTERS and file_of(place) not in FILES:
-            reason = UNUSED.get(place, "it is in a class of the lesson's own")
+            reason = UNUSED.get(place, "only the lesson has its class")
             raise UsageError(f"mistake {mistake!r} changes no translator ({reason}): give another")
         places.setdefault(place, []).append(mistake)
     for place, names in places.items():
-        plain = file_of(place) not in FILES  # an adapter puts it in its place
-        function = attrgetter(hole_of(place))(wrong) if plain else None
+        adapted = file_of(place) not in FILES
+        function = attrgetter(hole_of(place))(wrong) if adapted else None
         yield Part(place, function, lesson.name, tuple(names))
 
 
@@ -156,30 +156,30 @@ def _parts(lesson: Lesson, module: ModuleType) -> Iterator[Part]:
 
 
 def own_parts(parts: Sequence[Part]) -> Parts:
-    """The plain forms with these parts in their places, each of another place.
+    """The plain forms with ``parts`` in their places; each part has a different place.
 
-    If a mistake is in a place that the cached search does not call, targets are found without it.
-    The searches are the quick ones, unless one of these parts is in them.
+    If a mistake is in a place that the cached search does not call, the search runs uncached.
+    The searches are the fast forms, unless one of ``parts`` is in a search.
     """
     modules = _executed(parts)
-    own = {each.name: _copied(getattr(PLAIN, each.name), modules) for each in fields(PLAIN)}
+    forms = {each.name: _copied(getattr(PLAIN, each.name), modules) for each in fields(PLAIN)}
     if not any(part.home.startswith("decoding.") for part in parts):
-        own |= {"greedy": FAST.greedy, "beam_search": FAST.beam_search}
+        forms |= {"greedy": FAST.greedy, "beam_search": FAST.beam_search}
     if mistakes := ", ".join(dict.fromkeys(each for part in parts for each in part.mistakes)):
-        own["model"].__qualname__ += f" with {mistakes}"
+        forms["model"].__qualname__ += f" with {mistakes}"
     if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
-        own["decoder"] = Uncached
-    return replace(PLAIN, **own)
+        forms["decoder"] = Uncached
+    return replace(PLAIN, **forms)
 
 
 def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
-    """The files of the package once more, with the parts in them; by their names."""
+    """New modules of the package's files, with the parts in them, by the files' names."""
     edits: dict[Lesson, list[str]] = {}
     for part in parts:
         if part.function is None:
             edits.setdefault(lesson(part.lesson), []).extend(part.mistakes)
     modules = executed(FILES, mistaken_texts(edits), partial(_put, parts))
-    for part in parts:  # a learner's file calls its own parts, and imports others: it gets these
+    for part in parts:  # give a learner's file the new modules' parts for all that it calls
         for hole, place in lesson(part.lesson).holes.items() if part.file else ():
             if hole in part.file and place not in ADAPTERS and file_of(place) in FILES:
                 part.file[hole] = vars(modules[file_of(place)])[hole]
@@ -188,7 +188,7 @@ def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
 
 
 def _copied(value: Any, modules: Mapping[str, ModuleType]) -> Any:
-    """The counterpart of a module, class or function of the package; anything else is itself."""
+    """The counterpart of a package's module, class or function in ``modules``, or the value."""
     if isinstance(value, ModuleType):
         return modules.get(value.__name__.removeprefix("glassformer."), value)
     module = modules.get(str(getattr(value, "__module__", "")).removeprefix("glassformer."))
@@ -196,7 +196,7 @@ def _copied(value: Any, modules: Mapping[str, ModuleType]) -> Any:
 
 
 def _put(parts: Sequence[Part], file: str, module: ModuleType) -> None:
-    """Put the parts of a file in their places; a method brings the helpers that its class lacks."""
+    """Put the parts of a file into its module, with the helpers that the module's class lacks."""
     for part in parts:
         if file_of(part.home) != file:
             continue

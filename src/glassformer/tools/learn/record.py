@@ -1,7 +1,7 @@
-"""The record of own parts and mistakes in a translator's directory, as text that nothing runs.
+"""The record of own parts and mistakes in a translator's directory, as text that never runs.
 
-``parts/`` holds the learner's files that the translator was trained with, and ``parts.json``: the
-place of each part, its mistakes, its file and the SHA-256 of that.
+``parts/`` holds copies of the learner's files, and ``parts.json`` with each part's place, mistakes,
+file and the SHA-256 of the file.
 """
 
 import json
@@ -24,7 +24,7 @@ __all__ = ["Recorded", "parts_for", "read_record", "write_record"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One part of a translator: the learner's with its file and hash, or a mistake's."""
+    """One part of a translator: a learner's part with file and hash, or a part with mistakes."""
 
     place: str
     mistakes: tuple[str, ...] = ()
@@ -33,18 +33,18 @@ class Recorded:
 
 
 def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None:
-    """Record the parts before the training; a directory of a training with others is an error.
+    """Record the parts before the training; InputError if the directory has other parts.
 
-    The learner's files are copied as text. The copies are a folder of learned lessons, too.
+    The learner's files are copied as text. The copies form a folder of learned lessons.
     """
     copies = Folder(directory / PARTS_RECORD.parent)
     records = []
     for part in parts:
         file = folder.file(lesson(part.lesson))
-        own = () if part.mistakes else (file.name, sha256(file))
-        records.append(Recorded(part.place, part.mistakes, *own))
+        origin = () if part.mistakes else (file.name, sha256(file))
+        records.append(Recorded(part.place, part.mistakes, *origin))
     if (directory / "metrics.jsonl").exists() and read_record(directory) != records:
-        raise InputError(f"{directory}: trained with other parts: give another --out, or remove it")
+        raise InputError(f"{directory}: trained with other parts: remove it, or name another")
     copies.path.mkdir(parents=True, exist_ok=True)
     for name in {part.lesson for part in parts if not part.mistakes}:
         source = read_bytes(folder.file(lesson(name)), most_bytes=MOST_BYTES)
@@ -61,9 +61,9 @@ def read_record(directory: Path) -> list[Recorded]:
 
 
 def parts_for(directory: Path, folder: Path | None) -> list[Part]:
-    """The parts to run a translator with: the folder's learned ones, and its own mistakes.
+    """The parts that run a translator: learned parts of ``folder``, and the recorded mistakes.
 
-    The mistakes come from the package. Nothing of the translator's directory runs.
+    The code of mistakes comes from the package. No code in ``directory`` runs.
     """
     mistakes = [mistake for each in read_record(directory) for mistake in each.mistakes]
     return chosen_parts(Folder(folder).checked() if folder else None, mistakes)

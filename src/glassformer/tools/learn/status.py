@@ -21,7 +21,7 @@ _WORDS = 37_000  # the paper's shared vocabulary
 
 
 def own_boxes(learned: Collection[str], preset: str = "base") -> list[Box]:
-    """Figure 1 of a preset's model; a box whose lessons are all learned is "yours"."""
+    """Figure 1 of a preset's model; a box is "yours" if all its lessons are learned."""
     parts = {
         place: "yours" if lesson.name in learned else ""
         for lesson in lessons()
@@ -32,7 +32,7 @@ def own_boxes(learned: Collection[str], preset: str = "base") -> list[Box]:
 
 
 def print_status(console: Console, folder: Folder) -> None:
-    """A line for each lesson, one for the exercises; then figure 1: 24 rows show all of it."""
+    """Print a line for each lesson, a line of exercises, and figure 1 in 24 rows."""
     learned = folder.learned_names()
     for lesson in lessons():
         tick = "x" if lesson.name in learned else " "
@@ -45,8 +45,8 @@ def print_status(console: Console, folder: Folder) -> None:
 
 
 def _figure(learned: Collection[str]) -> Table:
-    """Encoder and decoder side by side, upwards as the data goes, with one block of each."""
-    # The titles are those of any size, and a tiny model is made at once.
+    """Figure 1 as a table: encoder and decoder side by side, with one block of each, upwards."""
+    # A tiny model has the titles of any size, and is made at once.
     boxes = [box for box in own_boxes(learned, "tiny") if box.layer in (None, 0)]
     encoder = [_cell(box) for box in boxes if box.stack == "encoder"]
     decoder = [_cell(box) for box in boxes if box.stack != "encoder"]

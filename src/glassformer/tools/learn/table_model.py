@@ -1,4 +1,4 @@
-"""A language for the probes of the searches: a step function without a model."""
+"""A toy language model, two tables of logits, to probe a search."""
 
 from dataclasses import dataclass
 
@@ -14,22 +14,22 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class Read:
-    """The state: the sentence of each row, and the tokens that the row has read."""
+    """The state of a search: the sentence of each row, and the tokens that the row has read."""
 
     sentences: Tensor  # (rows,)
     tokens: Tensor  # (rows, length)
 
     def select(self, rows: Tensor) -> "Read":
-        """These rows, in this order."""
+        """The state of ``rows``, in that order."""
         return Read(self.sentences[rows], self.tokens[rows])
 
 
 class TableModel:
-    """The next logits are a sum of two tables.
+    """A model whose next logits are a sum of two tables.
 
-    ``by_place`` (sentences, places, vocab) gives the logits of a sentence after some number of
-    tokens, ``by_tokens`` (vocab, vocab, vocab) those after the last two tokens. A state that
-    forgets tokens, reads some twice, or confuses its rows therefore gives other logits.
+    ``by_place`` (sentences, places, vocab) depends on the sentence and on the number of tokens,
+    ``by_tokens`` (vocab, vocab, vocab) on the last two tokens. So a state that forgets tokens,
+    reads tokens twice, or confuses rows gives other logits.
 
     >>> language = TableModel.random(2, 7)
     >>> logits, state = language.step(torch.tensor([1, 1]), language.state())
@@ -43,13 +43,13 @@ class TableModel:
 
     @classmethod
     def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "TableModel":
-        """Random logits."""
+        """A model with random tables."""
         by_place = numbers(sentences, 11, vocab, seed=seed).detach()
         return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1).detach())
 
     @classmethod
     def table(cls, rows: dict[int, list[float]]) -> "TableModel":
-        """One sentence; ``rows[token]`` are the probabilities after that token alone."""
+        """A model of one sentence; ``rows[token]`` are the probabilities after ``token``."""
         vocab = len(next(iter(rows.values())))
         probabilities = torch.full((vocab, vocab), 1 / vocab, dtype=torch.float64)
         for token, row in rows.items():
@@ -69,11 +69,11 @@ class TableModel:
         rows, vocab = len(state.sentences), len(self.by_tokens)
         if tokens.shape != (rows,):
             raise ValueError(
-                f"the step function wants one token for each row of the state, ({rows},);"
-                f" it got {tuple(tokens.shape)}"
+                f"the step function expects one token for each row of the state, ({rows},);"
+                f" got {tuple(tokens.shape)}"
             )
         if ((tokens < 0) | (tokens >= vocab)).any():
-            raise ValueError(f"no token is {int(tokens.max())}: there are {vocab}")
+            raise ValueError(f"no token is {int(tokens.max())}: the vocabulary has {vocab}")
         self.steps, self.rows_read = self.steps + 1, self.rows_read + rows
         if self.steps > _MOST_STEPS:
             raise ValueError(f"the search does not end: it made {_MOST_STEPS} steps")

@@ -7,16 +7,16 @@ __all__ = ["Mistake", "Outcome", "Verdict"]
 
 Outcome = Literal["right", "empty", "mistake", "law", "difference", "error"]
 Mistake = tuple[str, ...]
-"""The ids of the mistakes that together give the same values."""
+"""The ids of mistakes that together explain a learner's values."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The verdict on one lesson's file.
 
-    ``mistakes`` are the known mistakes that give just these values; more than one if the probes
-    cannot tell them apart. ``lines`` is the message, ``hole`` the hole that is not right: empty
-    if all are, or if the file did not run.
+    ``mistakes`` are known mistakes that explain the values; several if the probes cannot tell them
+    apart. ``lines`` is the message. ``hole`` is the first wrong hole, or empty if all are right or
+    the file did not run.
     """
 
     lesson: str
@@ -25,4 +25,4 @@ class Verdict:
     mistakes: tuple[Mistake, ...] = ()
     hole: str = ""
     printed: str = ""
-    """The beginning of the file's prints."""
+    """The beginning of the prints of the file."""

@@ -15,14 +15,14 @@ from glassformer.tools.learn.source import read_source
 
 __all__ = ["watch"]
 
-_SECONDS = 0.3  # between two looks at the file
-_EARLY = "Look at the solution before you have tried the hints? Then press s again."
+_SECONDS = 0.3  # between two checks of the file's time
+_EARLY = "You have not seen all hints. Press s again to see the solution."
 
 
 def watch(folder: Folder, console: Console) -> None:
     """Watch lesson after lesson until the learner quits or all are learned.
 
-    Each lesson stays until the key n, a right one too: the next one's errors would only confuse.
+    A right lesson stays until the key n, because errors of the next lesson would confuse.
     """
     lesson = folder.next_lesson()
     if lesson:
@@ -31,8 +31,8 @@ def watch(folder: Folder, console: Console) -> None:
         while lesson and _watch(folder, lesson, console):
             lesson = folder.next_lesson(after=lesson)
     if lesson is None:
-        way = f"All lessons are learned. Next: {folder.command('train')}"
-        console.print(Text(way), soft_wrap=True)
+        finish = f"All lessons are learned. Next: {folder.command('train')}"
+        console.print(Text(finish), soft_wrap=True)
         console.print(Text(f"Harder exercises without hints follow: {', '.join(EXERCISES)}"))
         check = f"A check of one: {folder.command('check', EXERCISES[0])}"
         console.print(Text(check), soft_wrap=True)
@@ -68,7 +68,7 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 with suppress(FileNotFoundError):  # an editor may remove it for a moment
                     saved = file.stat().st_mtime
             checked = saved
-            # A path may be longer than the line.
+            # Only the name, as a path may be longer than the line.
             console.print(Rule(file.name), width=min(console.width, 80))
             verdict = checked_verdict(folder, lesson, worker)
             right = verdict.outcome == "right"
@@ -80,8 +80,10 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
 
 def _ways(folder: Folder, lesson: Lesson, *, hints: int, right: bool) -> Text:
     """The keys with their actions; without a keyboard, the next command."""
-    way = "s solution and answers" if right else f"h hint {min(hints + 1, 3)} of 3   s solution"
-    keys = f"{way}   n next lesson   l list   q quit"
+    help_keys = (
+        "s solution and answers" if right else f"h hint {min(hints + 1, 3)} of 3   s solution"
+    )
+    keys = f"{help_keys}   n next lesson   l list   q quit"
     if not can_read_keys():
         keys = next_command(folder, lesson, 3 if right else 0) + "\nCtrl-C ends the watch"
     return Text(keys, style="dim")

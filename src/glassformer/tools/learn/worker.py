@@ -1,10 +1,10 @@
 """The process that runs a learner's file.
 
-``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
-standard input. It calls each probe of the lesson with the learner's module. It writes the values
-to ``OUT``, as JSON. Nothing of the learner's runs in the process that judges. This one may use
-little memory, if the system has such a limit. After ``SECONDS`` it writes the lines that it is at
-to standard error, and ends.
+``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from
+standard input. The worker calls each probe of the lesson with the learner's module, and writes the
+values to ``OUT``, as JSON. The process that judges runs no code of the learner. The worker has a
+limit of memory, if the system knows one. After ``SECONDS`` the worker writes the running lines to
+standard error, and ends.
 """
 
 import faulthandler
@@ -34,12 +34,12 @@ from glassformer.tools.learn.source import lines_of, read_source
 __all__ = ["answer_on", "array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
-_SIZE = Path("/proc/self/statm")  # of this process, in pages
-PRINTED = 2_000  # characters of the learner's prints that are kept
+_SIZE = Path("/proc/self/statm")  # the size of this process, in pages
+PRINTED = 2_000  # greatest number of characters kept of the learner's prints
 
 
 def main(file: Path, name: str, out: Path, seconds: float) -> None:
-    """Write the answer on a file, in little memory and time."""
+    """Write the answer on a file, within the limits of memory and time."""
     torch.set_num_threads(1)
     check_of(name)
     faulthandler.dump_traceback_later(seconds, exit=True)
@@ -54,7 +54,7 @@ def answer_on(file: Path, name: str) -> dict[str, Any]:
     with (
         redirect_stdout(printed),
         redirect_stderr(printed),
-        warnings.catch_warnings(action="ignore"),  # they would stand before the verdict
+        warnings.catch_warnings(action="ignore"),  # warnings would stand before the verdict
     ):
         answer = _called(file, check_of(name), list(lesson(name).holes))
     return answer | {"printed": printed.getvalue()}
@@ -95,7 +95,7 @@ def load_module(file: Path) -> ModuleType:
 
 
 def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
-    """Whether the function or method is of the file; it may be decorated."""
+    """Whether the file defines the function or method, perhaps with a decorator."""
     try:
         function = inspect.unwrap(attrgetter(hole)(module))
         return bool(function.__code__.co_filename == str(file))
@@ -104,21 +104,23 @@ def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
 
 
 def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]:
-    """The error, the learner's line that raised it, and the shapes there.
+    """The error, the learner's line that raised it, and the shapes on that line.
 
-    A line of ``hole`` comes before the lines that it calls.
+    A line in ``hole`` is chosen before a line in a function that ``hole`` calls.
     """
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
     if isinstance(error, SyntaxError) and error.lineno:
         return failure | {"line": error.lineno, "code": (error.text or "").strip()}
     frames = traceback.walk_tb(error.__traceback__)
-    own = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
-    if not own:
+    learners = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
+    if not learners:
         return failure
     source = read_source(file)
     inside = lines_of(source, hole)
-    frame, line = [*own, *(each for each in own if each[1] in inside)][-1]  # the innermost
+    frame, line = [*learners, *(each for each in learners if each[1] in inside)][
+        -1
+    ]  # the innermost
     lines = source.splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
@@ -136,7 +138,7 @@ def _as_json(value: NDArray[Any]) -> dict[str, Any]:
 
 
 def array_from(stored: dict[str, Any]) -> NDArray[Any]:
-    """The array that ``OUT`` holds."""
+    """An array from the JSON in ``OUT``."""
     return np.array(stored["data"], dtype=stored["dtype"]).reshape(stored["shape"])
 
 
@@ -149,7 +151,7 @@ class _Bounded(io.StringIO):
 
 
 def _bound_memory() -> None:
-    """Give Python ``MEMORY`` bytes more; only Linux says its size, so elsewhere no limit is set."""
+    """Limit memory to ``MEMORY`` bytes above the present size, on Linux, which tells the size."""
     with suppress(ImportError, OSError, ValueError):  # ValueError: a lower limit is set already
         import resource
 

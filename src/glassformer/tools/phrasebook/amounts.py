@@ -10,9 +10,9 @@ from glassformer.tools.phrasebook.forms import Clues, Form, Locale, Value, Years
 
 __all__ = ["AMOUNT_FORMS"]
 
-# No locale of the CLDR gives two of them the same symbol or name.
+# In no locale of the CLDR do two of these currencies share a symbol or name.
 CURRENCIES = ("USD", "EUR", "GBP", "JPY", "CHF", "INR", "CAD", "AUD", "SEK", "PLN")
-_LONE_UNIT = 0.15  # share of the amounts below 2, so that the singular is not rare
+_LONE_UNIT = 0.15  # share of amounts below 2, so that the singular is not rare
 
 
 def _draw(rng: Random, _: Years) -> Value:
@@ -34,15 +34,14 @@ def _amount_form(style: Literal["standard", "name"], weight: int) -> Form:
         from babel.numbers import format_currency, get_currency_precision
 
         code, amount = value
-        # The plural depends on the decimals that are written: 1 US dollar, but 1.00 US dollars.
+        # The plural depends on the written decimals, as in 1 US dollar, but 1.00 US dollars.
         amount = amount.quantize(Decimal(1).scaleb(-get_currency_precision(code)))
         return format_currency(amount, code, locale=locale, format_type=style)
 
-    # $1,953.00 shows a year's digits: the split that holds out the year holds out the amount.
+    # $1,953.00 shows a year's digits, so the split that holds out the year holds out the amount.
     return Form("amount", weight, _draw, write, _guess, years=lambda value: (int(value[1]),))
 
 
-# A sixth of the training phrases: their digits, in any order, teach the model to copy a year that
-# it never saw. With a third of this share it wrote 198 for 1988, and the test had 96.8 % right, not
-# 99.5 %.
+# A sixth of the training phrases are amounts. Their digits teach the model to copy an unseen year.
+# With a third of that share, the model wrote 198 for 1988, and had 96.8 % right in place of 99.5 %.
 AMOUNT_FORMS = (_amount_form("standard", 9), _amount_form("name", 6))

@@ -1,12 +1,12 @@
 """The built-in corpus: dates, intervals, times and amounts of money in two languages.
 
-The texts come from the Unicode CLDR through Babel (the extra ``demo``), so any two of its
-languages will do. One source text never has two targets. Whole years are held out: no training
-phrase shows one, and every phrase of validation and test does. So memory alone cannot give a good
-score. :func:`oracle` gives the right target of any phrase of the domain, drawn or not.
+The texts come from the Unicode CLDR through Babel (the extra ``demo``), in any two languages of the
+CLDR. One source text never has two targets. Some years are held out: no training phrase shows such
+a year, and every phrase of validation and test does. So memory alone cannot give a good score.
+:func:`oracle` gives the right target of any phrase of the domain, drawn or not.
 
-The domain: the years 1950 to 2049, and 1.00 to 9,999.99 in ten currencies. The texts are CLDR's
-but for spaces and dashes: see :func:`~glassformer.tools.phrasebook.forms.normalise`.
+The domain is the years 1950 to 2049, and 1.00 to 9,999.99 in ten currencies. The texts are CLDR's
+except for spaces and dashes (:func:`~glassformer.tools.phrasebook.forms.normalise`).
 """
 
 import re
@@ -17,7 +17,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
-from glassformer.support.errors import UsageError, missing_extra, nearest
+from glassformer.support.errors import UsageError, counted, missing_extra, nearest
 from glassformer.tools.phrasebook.amounts import AMOUNT_FORMS
 from glassformer.tools.phrasebook.calendar import CALENDAR_FORMS
 from glassformer.tools.phrasebook.forms import (
@@ -48,7 +48,7 @@ VALIDATION_YEARS = range(1953, LAST_YEAR + 1, 14)
 TEST_YEARS = range(1960, LAST_YEAR + 1, 14)
 HELD_OUT = frozenset((*VALIDATION_YEARS, *TEST_YEARS))
 TRAINING_YEARS = [year for year in range(FIRST_YEAR, LAST_YEAR + 1) if year not in HELD_OUT]
-# No phrase is longer or has more runs of digits: the oracle answers any other text quickly.
+# Bounds of a phrase, beyond which the oracle refuses a text at once.
 MOST_CHARACTERS, MOST_RUNS = 200, 8
 
 _LEAK = re.compile(
@@ -60,7 +60,7 @@ _LEAK = re.compile(
 
 @dataclass(frozen=True)
 class Phrase:
-    """One phrase in both languages; ``year`` is the held-out year that it shows, if any."""
+    """One phrase in both languages; ``year`` is the held-out year in the phrase, if any."""
 
     kind: str
     source: str
@@ -69,7 +69,7 @@ class Phrase:
 
 
 class Phrasebook(NamedTuple):
-    """Three splits: no year of validation or test occurs in training, nor in each other."""
+    """Three splits; no year of validation or test occurs in another split."""
 
     train: list[Phrase]
     validation: list[Phrase]
@@ -77,7 +77,7 @@ class Phrasebook(NamedTuple):
 
 
 def leaked(text: str) -> bool:
-    """Whether the text shows a CLDR key or pattern, as it does if a language lacks data.
+    """Whether the text shows a CLDR key or pattern, because the language lacks data.
 
     >>> leaked("1,00 ¤¤"), leaked("2021 {1}"), leaked("EEEE, 4. März"), leaked("4. März")
     (True, True, True, False)
@@ -90,9 +90,9 @@ def phrasebook(
 ) -> Phrasebook:
     """Draw a corpus: ``size`` training phrases, a 24th of it for validation, a 12th for test.
 
-    All are different. Every phrase of validation and test shows a year of ``VALIDATION_YEARS`` or
-    ``TEST_YEARS``. ``source`` and ``target`` are CLDR names (``de``, ``pt_BR``). The same
-    arguments and version of Babel give the same corpus anywhere.
+    All phrases differ. Every phrase of validation and test shows a year of ``VALIDATION_YEARS`` or
+    ``TEST_YEARS``. ``source`` and ``target`` are CLDR names (``de``, ``pt_BR``). Equal arguments
+    and one version of Babel give one corpus on any machine.
 
     Errors: UsageError for an unknown language, or for a size that is too large or not positive;
     InputError without Babel.
@@ -137,7 +137,7 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
 def _sample(
     years: Sequence[int], size: int, locales: tuple[Locale, Locale], rng: Random
 ) -> list[Phrase]:
-    """Different phrases whose main year is in ``years``; a second year may be one of training's."""
+    """Different phrases with a main year in ``years``; a second year may be a training year."""
     held_out = bool(HELD_OUT.intersection(years))
     forms = [form for form in FORMS if form.dated or not held_out]
     weights = [form.weight for form in forms]
@@ -147,8 +147,8 @@ def _sample(
         form = rng.choices(forms, weights)[0]
         value = form.draw(rng, years)
         shown = form.years(value)
-        beyond = form.dated and not FIRST_YEAR <= min(shown) <= max(shown) <= LAST_YEAR
-        if beyond or forbidden.intersection(shown):
+        outside = form.dated and not FIRST_YEAR <= min(shown) <= max(shown) <= LAST_YEAR
+        if outside or forbidden.intersection(shown):
             continue
         texts = _texts(form, value, locales)
         if texts is not None and texts[0] not in phrases:
@@ -157,28 +157,28 @@ def _sample(
             if len(phrases) == size:
                 return list(phrases.values())
     raise UsageError(
-        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: only {len(phrases)} "
-        "different ones were found; ask for fewer, or choose another language"
+        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: found only"
+        f" {counted(len(phrases), 'different phrase')}; ask for fewer, or take another language"
     )
 
 
 def _texts(form: Form, value: Value, locales: tuple[Locale, Locale]) -> tuple[str, str] | None:
     """The value in both languages.
 
-    In May, *May 4, 2021* is the long style and the medium one, and German tells the two apart.
-    The earliest form that writes the same source decides, as in the oracle.
+    In May, *May 4, 2021* is both the long and the medium style, and German tells the two apart.
+    The earliest form that writes an equal source decides, as in the oracle.
     """
     source = _write(form, value, locales[0])
     for reading in FORMS:
-        alike = reading.kind == form.kind and reading.dated == form.dated
-        if alike and source is not None and _write(reading, value, locales[0]) == source:
+        fits = reading.kind == form.kind and reading.dated == form.dated
+        if fits and source is not None and _write(reading, value, locales[0]) == source:
             target = _write(reading, value, locales[1])
             return None if target is None else (source, target)
     return None
 
 
 def _write(form: Form, value: Value, locale: Locale) -> str | None:
-    """The text of a value; None if the locale lacks the data, or shows a key in its place."""
+    """The text of a value; None if the locale lacks the data or shows a key for it."""
     try:
         text = normalise(form.write(value, locale))
     except (LookupError, ValueError):  # forms and Babel raise them for missing data
@@ -204,8 +204,8 @@ def _locale(name: str) -> Locale:
             f"language {name!r}: the CLDR has no such locale{nearest(name, sorted(known))}; "
             "expected a name such as de, fr or pt_BR"
         )
-    # Babel's locales share inherited data, and Babel writes into them: after Hebrew, French months
-    # would be Hebrew (Babel's issue 1234). So each locale gets a copy.
+    # Babel's locales share inherited data, and Babel writes into the data: after Hebrew, French
+    # months would be Hebrew (Babel's issue 1234). So each locale gets a copy.
     inherited: Any = load(str(locale))
     vars(locale)["_Locale__data"] = LocaleDataDict(deepcopy(inherited))
     return locale

@@ -21,9 +21,9 @@ from glassformer.tools.phrasebook.forms import (
 
 __all__ = ["CALENDAR_FORMS"]
 
-LEAP_YEAR = 2000  # the year of a form that shows none: 29 February is a day in it
+LEAP_YEAR = 2000  # the year of a form without a year; it has 29 February
 _UNDATED = ("MMMMd", "MMMd")
-# The clues of a style that shows only a part of the date: the values of the other parts.
+# For a style that shows only a part of the date, the values of the missing parts.
 _MISSING_PARTS: dict[str, dict[str, Any]] = {
     "y": {"months": [1], "days": [1]},
     "yMMMM": {"days": [1]},
@@ -82,7 +82,7 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
         if start == end:
             raise ValueError(f"no interval: both ends are {start}")
         field = "y" if start.year != end.year else "M" if start.month != end.month else "d"
-        # A KeyError if the skeleton cannot show the difference: Babel would fall back.
+        # A KeyError if the skeleton cannot show the difference, where Babel would fall back.
         patterns = map(parse_pattern, locale.interval_formats[skeleton][field])
         return "".join(p.apply(day, locale) for p, day in zip(patterns, value, strict=True))
 
@@ -147,7 +147,7 @@ def _moment_form(style: str, weight: int) -> Form:
 
 
 CALENDAR_FORMS = (
-    # If two styles write a date alike (May 4, 2021), the text has the meaning of the earlier one.
+    # If two styles write one text (May 4, 2021), the text has the meaning of the earlier style.
     _date_form("long", 5),
     _date_form("full", 6),
     _date_form("medium", 4),

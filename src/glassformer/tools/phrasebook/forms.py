@@ -4,10 +4,10 @@ A form writes a value, such as a date, in any language of the Unicode CLDR, thro
 in two languages is a sentence pair.
 
 Reading needs no second grammar. From the numbers and names of a text (:class:`Clues`) each form
-guesses values and writes them in the text's language. The text has the value whose writing is equal
-to it.
+guesses values and writes them in the text's language. A value whose writing equals the text is the
+text's value.
 
-Source: the CLDR as packaged by Babel; its patterns are those of Unicode TR 35, parts 2 to 4.
+Source: the CLDR as packaged by Babel, with the patterns of Unicode TR 35, parts 2 to 4.
 """
 
 import re
@@ -33,7 +33,7 @@ __all__ = [
     "normalise",
 ]
 
-FIRST_YEAR, LAST_YEAR = 1950, 2049  # a hundred years, so that two digits name one of them
+FIRST_YEAR, LAST_YEAR = 1950, 2049  # a hundred years, so that two digits name one year
 
 Locale: TypeAlias = Any  # babel.Locale: Babel is an extra, imported only where it is used
 Value: TypeAlias = tuple[Any, ...]
@@ -46,8 +46,8 @@ _DIRECTIONS = re.compile("[\u200e\u200f\u061c]")
 def normalise(text: str) -> str:
     """The text as the phrasebook spells it, on both sides, so that a person can type it.
 
-    CLDR's no-break, narrow and thin spaces become plain ones. Invisible marks of direction go. A
-    hyphen between two spaces is the dash of an interval.
+    CLDR's no-break, narrow and thin spaces become plain spaces. Invisible marks of direction go. A
+    hyphen between two spaces becomes the dash of an interval.
 
     >>> normalise("Mar 4\\u2009-\\u20097,  2021")
     'Mar 4 – 7, 2021'
@@ -64,7 +64,7 @@ class Clues:
 
     @cached_property
     def runs(self) -> list[str]:
-        """The runs of digits, as they stand.
+        """The runs of digits, as written.
 
         >>> Clues("CA$1,234.50", None).runs
         ['1', '234', '50']
@@ -76,7 +76,7 @@ class Clues:
         return sorted({int(run) for run in self.runs})
 
     def amounts(self) -> list[Decimal]:
-        """One to three neighbouring runs joined, with and without the last one as decimals.
+        """One to three neighbouring runs joined, with and without the last run as decimals.
 
         >>> [str(number) for number in Clues("2,5 $", None).amounts()]
         ['2', '2.5', '5', '25']
@@ -89,7 +89,7 @@ class Clues:
         return sorted(amounts)
 
     def names(self, table: Iterable[tuple[Any, str]]) -> list[Any]:
-        """The keys of a table whose texts occur in this text."""
+        """The keys of a table whose names occur in the text."""
         return [key for key, text in table if text in self.text]
 
     def dates(
@@ -102,8 +102,8 @@ class Clues:
     ) -> list[date]:
         """Every date of the domain that the numbers and the names of months make.
 
-        ``years``, ``months``, ``days``: more values to try, for a form that does not show them.
-        ``short_years``: two digits may name a year as well.
+        ``years``, ``months``, ``days``: values to try for parts that a form does not show.
+        ``short_years``: two digits may name a year.
         """
         candidates = {*self.numbers, *years}
         if short_years:
@@ -124,16 +124,16 @@ class Clues:
     def _months(self) -> set[int]:
         widths = product(("format", "stand-alone"), ("wide", "abbreviated", "narrow"))
         tables = [self.locale.months[context][width] for context, width in widths]
-        # J names three months in English; Mongolian's narrow names are the Roman numerals. Names
-        # that are numerals again are among the numbers.
-        clear = [table for table in tables if len({*table.values()}) == 12]
-        named = {
+        # J names three months in English, and Mongolian's narrow names are Roman numerals. A name
+        # in digits is among the numbers already.
+        unambiguous = [table for table in tables if len({*table.values()}) == 12]
+        months = {
             number
-            for table in clear
+            for table in unambiguous
             for number in self.names(table.items())
             if not table[number].isdigit()
         }
-        return named | {number for number in self.numbers if 1 <= number <= 12}
+        return months | {number for number in self.numbers if 1 <= number <= 12}
 
 
 def no_years(_: Value) -> tuple[int, ...]:
@@ -145,12 +145,14 @@ def no_years(_: Value) -> tuple[int, ...]:
 class Form:
     """One way to write one kind of value.
 
-    ``draw(rng, years)``: a random value whose main year, if it has one, is one of ``years``.
-    ``write(value, locale)``: its text; LookupError or ValueError if the locale
-    lacks the data.
+    ``draw(rng, years)``: a random value whose main year, if any, is one of ``years``.
+
+    ``write(value, locale)``: the value's text; LookupError or ValueError if the locale lacks data.
+
     ``guess(clues)``: values that a text may stand for, some outside of the domain.
-    ``years(value)``: the years that the text shows. ``dated``: every text shows one.
-    ``weight``: its share of the training phrases, relative to the others.
+
+    ``years(value)``: the years that the text shows. ``dated``: every text shows a year.
+    ``weight``: the form's share of the training phrases, relative to other forms.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Bounds of a server's connections: their number, and the time for a head and for an answer.
 
-Uvicorn waits without end for a request's head, and until a client has read its answer: a few
-hundred silent clients would keep all others out.
+Uvicorn sets no time for the head of a request or for a client to read an answer. A few hundred
+silent clients would keep all others out.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from glassformer.tools.web.rate import network_of
 
 __all__ = ["BoundedConnection", "Connections"]
 
-_LOG_PAUSE = 60.0  # seconds without a further line about closed connections
-_LAST_CALL = 1.0  # seconds that a connection without a request outlives the order to stop
+_LOG_PAUSE = 60.0  # seconds between two log lines about closed connections
+_LAST_CALL = 1.0  # seconds that a connection without a request stays open after a signal to stop
 
 
 @dataclass
@@ -37,15 +37,15 @@ class Connections:
     is_proxy: Callable[[str], bool] = lambda _: False
     quiet_until: float = 0.0
     open: dict[BoundedConnection, None] = field(default_factory=dict)
-    """All of them, first those whose last answer, or beginning, is the longest ago."""
+    """The open connections, ordered by the time since which they wait for a head."""
 
 
 class BoundedConnection(H11Protocol):
     """Uvicorn's connection, which the server closes beyond the `bounds` of a subclass.
 
-    The time for a head begins with the connection, and anew with the end of each answer. A head
-    that comes byte by byte has no more time. Beyond a bound, a new connection takes the place of
-    the one that has waited longest for a head: a client that asks at once is always heard.
+    The time for a head begins with the connection, and again with the end of each answer. A byte of
+    the head does not extend the time. Beyond a bound, the server closes the connection that has
+    waited longest for a head. So a client that asks at once is always heard.
     """
 
     bounds: Connections
@@ -56,14 +56,14 @@ class BoundedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for a request, or close a connection beyond the bounds."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(0)  # all that a client leaves unread pauses the writing
+        transport.set_write_buffer_limits(0)  # unread bytes pause writing at once
         bounds = self.bounds
         if self.client and not bounds.is_proxy(self.client[0]):
             self._network = network_of(self.client[0])
-        same = [each for each in bounds.open if each._network == self._network]
+        neighbours = [each for each in bounds.open if each._network == self._network]
         self._await_head()
-        if self._network and len(same) >= bounds.most_of_network:
-            self._close_longest(same)
+        if self._network and len(neighbours) >= bounds.most_of_network:
+            self._close_longest(neighbours)
         elif len(bounds.open) > bounds.most:
             self._close_longest(list(bounds.open))
 
@@ -78,13 +78,13 @@ class BoundedConnection(H11Protocol):
         self._write_timer = self.loop.call_later(self.bounds.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """All is read."""
+        """Stop the timer, because the client has read all bytes."""
         super().resume_writing()
         if self._write_timer:
             self._write_timer.cancel()
 
     def shutdown(self) -> None:
-        """Close; a client that has just come has a moment for its request."""
+        """Close; a connection without a request stays open for a moment."""
         if self.cycle is None:
             self.loop.call_later(_LAST_CALL, super().shutdown)
         else:
@@ -114,9 +114,9 @@ class BoundedConnection(H11Protocol):
             self.timeout_keep_alive_handler()
 
     def _close_longest(self, crowd: list[BoundedConnection]) -> None:
-        """Close the connection of the crowd that waits longest for a head; if none does, this."""
+        """Close the connection in ``crowd`` that waits longest for a head, or else ``self``."""
         closing = next((each for each in crowd if not each._answers), self)
-        self.bounds.open.pop(closing, None)  # at once: it must count no more
+        self.bounds.open.pop(closing, None)  # at once, as a closing connection must not count
         closing.transport.abort()
         now, bounds = self.loop.time(), self.bounds
         if now >= bounds.quiet_until:

@@ -1,8 +1,8 @@
 """A translator as one HTML file: its weights, its tokenizers, and an engine that runs them.
 
 The file opens without a network and without an installation. Its engine is JavaScript
-(``static/engine``); each weight is an int8 number with a scale for its row, or a float. A page has
-one of two faces: the one that looks inside, and the translator's.
+(``static/engine``); each weight is an int8 number with a scale for its row, or a float. The page is
+either the translator's page or the page that looks inside.
 """
 
 import base64
@@ -43,20 +43,20 @@ __all__ = ["about", "rounded", "unassigned", "write_page"]
 
 _BYTES = {"int8": 1, "float16": 2, "float32": 4}  # of a weight
 _SMALL, _MOST = 25_000_000, 150_000_000  # bytes of a file
-_LARGEST = 127  # of an int8 with both signs
+_LARGEST = 127  # int8 from -127 to 127
 _SCALE = ".scale"
-_SOURCE, _TARGET = -1, -2  # in the shapes of figure 1, for the page to replace
-_CHECKS = 3  # texts whose numbers the file holds
-_PIECES = 12  # of a random text
+_SOURCE, _TARGET = -1, -2  # stand in figure 1's shapes for the lengths, which the page fills in
+_CHECKS = 3  # texts with stored numbers, which the engine must reproduce
+_PIECES = 12  # pieces of a random text
 
 
 def write_page(
     bundle: Bundle, out: Path, *, face: Face, quantization: str, texts: Sequence[str] = ()
 ) -> list[str]:
-    """Write the translator as one file; return notes for a person.
+    """Write the translator as one file; return notes to print.
 
-    Raises UsageError for an unknown quantization, for a model with own parts, for a tokenizer of
-    words or characters, or if the file were too large for a browser.
+    Raises UsageError if the quantization is unknown, the model has own parts, a tokenizer has words
+    or characters, or the file is too large for a browser.
     """
     check_choice("quantization", quantization, _BYTES)
     require_stock(bundle, "a page")
@@ -75,11 +75,11 @@ def write_page(
     title = " → ".join(bundle.languages) if bundle.languages else ""
     page = build_page(about(translator, texts), title=title, face=face, weights=stored).encode()
     write_atomically(out, page)
-    return ["it is too large for most mail, and a phone may not open it"] * (len(page) > _SMALL)
+    return ["the file is too large for most mail and some phones"] * (len(page) > _SMALL)
 
 
 def rounded(bundle: Bundle, quantization: str) -> tuple[Bundle, bytes]:
-    """The bundle with rounded weights, which the page has too, and their safetensors file."""
+    """The bundle with the page's rounded weights, and their safetensors file."""
     stored: dict[str, np.ndarray[Any, Any]] = {}
     values: dict[str, Tensor] = {}
     for name, weight in weights(bundle.model).items():
@@ -103,8 +103,8 @@ def rounded(bundle: Bundle, quantization: str) -> tuple[Bundle, bytes]:
 def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """The page's record of a rounded translator, as JSON values.
 
-    ``texts``: sentences for the page to begin with, before the bundle's. The first one's trace is
-    in the record: the page shows at once. ``checks``: numbers of a few texts, to be computed anew.
+    ``texts``: sentences for the page to begin with, before the bundle's examples. The record holds
+    the trace of the first sentence. ``checks`` hold numbers that the page's engine must reproduce.
     """
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
@@ -146,7 +146,7 @@ def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
 
 @cache
 def unassigned() -> str:
-    """The characters that this version of Unicode lacks, as a class of a regular expression."""
+    """The characters unassigned in Python's Unicode, as a class of a regular expression."""
     lacks = [unicodedata.category(chr(code)) == "Cn" for code in range(0x110000)] + [False]
     edges = [code for code in range(0x110000) if lacks[code] != lacks[code - 1]]
     pairs = zip(edges[::2], [*edges[1::2], 0x110000], strict=False)
@@ -154,7 +154,7 @@ def unassigned() -> str:
 
 
 def _random(bundle: Bundle) -> list[str]:
-    """Texts of pieces drawn at random, the same for the same vocabulary; each has a letter."""
+    """Texts of random pieces, seeded by the vocabulary's size; each text has a letter."""
     tokenizer = bundle.source_tokenizer
     draw = random.Random(tokenizer.vocab_size)
     ids = range(tokenizer.vocab_size)
@@ -168,12 +168,11 @@ def _checks(bundle: Bundle, texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
-    """The numbers of a text that the page computes anew: its pieces, their log-probabilities, and
-    each vector that a sublayer adds and each that its block gives, as one number.
+    """The numbers of a text that the page's engine must reproduce.
 
-    They are those of ``exact``, the model in float64. ``rounding``: the largest distance of
-    Python's float32 from them, of the vectors as a share of their length, and of the
-    log-probabilities.
+    They are the pieces, their log-probabilities (``steps``), and a number for each vector in the
+    model (``sums``), computed by ``exact`` in float64. ``rounding`` holds the largest errors of
+    Python's float32: of vectors, as a share of their length, and of log-probabilities.
     """
     traced, tokenizer = trace(bundle, text), bundle.source_tokenizer
     source = [*tokenizer.encode(traced.asked.text), tokenizer.eos_id]
@@ -199,14 +198,14 @@ def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
 def _numbers(
     model: Transformer, source: list[int], read: list[int], target: list[int]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
-    """Each vector as one number and its length, by sublayer; the pieces' log-probabilities.
+    """By sublayer, a number and a length for each vector; and the log-probabilities of ``target``.
 
-    The number is the vector's sum with a weight of its own for each place: it changes with the
-    vector's length, direction and order.
+    The number is a weighted sum of the vector's elements; it changes if any element or the order
+    of elements changes.
     """
-    with capture(model) as seen:
+    with capture(model) as sublayers:
         logits = model(torch.tensor([source]), torch.tensor([read]))[0]
-    vectors = {name: torch.cat([each.added[0], each.output[0]]) for name, each in seen.items()}
+    vectors = {name: torch.cat([each.added[0], each.output[0]]) for name, each in sublayers.items()}
     weights = torch.arange(1, model.config.d_model + 1, dtype=torch.float64).cos()
     sums = {name: each.double() @ weights for name, each in vectors.items()}
     lengths = {name: each.double().norm(dim=-1) for name, each in vectors.items()}

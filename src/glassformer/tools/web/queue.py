@@ -1,16 +1,16 @@
-"""A fair queue before one thread: batches items of many requests, and takes requests in turn.
+"""A fair queue before one thread: forms batches from items of many requests, in turn.
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
 round after round, until it is full. A request with items in the batch goes to the end of the
-queue when the batch ends, behind later requests. An item much longer than the first one of the
-batch waits for another batch. So a short request never waits for the end of a long one.
+queue when the batch ends, behind later requests. An item much longer than the first item of the
+batch waits for another batch. So a short request never waits for the end of a long request.
 
-After the end of a request, the longer ones get an eighth more of the batch at most, and then wait
-a moment for the answered client's next request. So a long request leaves the short ones 0.8 of
-their speed, and still has items in every batch.
+Once a batch takes the last item of a request, longer requests may add at most an eighth to it. They
+then wait a moment for the answered client's next request. So a long request leaves short requests
+0.8 of their speed, and still has items in every batch.
 
-The median speed of recent batches says when each request will be answered, if all take turns. The
-server refuses a request at once if that is too late, and the newest ones if batches become slower.
+The median speed of recent batches predicts the time of each answer. The server refuses a new
+request whose answer would be late, and the newest requests if batches become slower.
 
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
 about the same time on any model and machine.
@@ -35,19 +35,18 @@ from glassformer.tools.web.security import RefusedError
 __all__ = ["BatchFunction", "Batcher"]
 
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
-"""Answers the items of a batch, one answer for each item in their order."""
-
-_ALIKE = 4  # times the cost of a batch's first item: a costlier item waits for another batch
-_BATCH_SECONDS = 0.5  # that a batch should take; one slow item may take longer: it stays whole
+"""Answers the items of a batch, one answer for each item, in the order of the items."""
+_ALIKE = 4  # an item of more than 4 times the first item's cost waits for another batch
+_BATCH_SECONDS = 0.5  # aim for the time of a batch; an item is never divided, and may take longer
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
-# A batch takes the time of its items, and a fixed time: that of so many subwords. Measured: about
-# 140 with d_model 64, about 100 with d_model 128.
+# The fixed time of a batch, in subwords. Measured: about 140 with d_model 64, about 100 with
+# d_model 128.
 _FIXED_COST = 128
-_GROWTH = 8  # a batch with the end of a request grows by this part of its cost at most
-_PAUSE = 0.25  # of a batch's time: so long do longer requests wait for the next short one
-_RECENT = 6  # batches, of which the median speed counts
-_CERTAIN = 0.75  # of the patience of a new request: later ones, and slower batches, need the rest
-_NEW = 2.0  # seconds after its arrival: its client has hardly waited
+_GROWTH = 8  # a batch with the end of a request grows by at most an eighth of its cost
+_PAUSE = 0.25  # share of a batch's time that longer requests wait for the next short request
+_RECENT = 6  # number of batches whose median speed counts
+_CERTAIN = 0.75  # share of the patience for new requests; later requests and slowness need the rest
+_NEW = 2.0  # seconds since arrival in which a request is new
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
 
@@ -60,8 +59,8 @@ class _Request:
     function: BatchFunction
     items: Sequence[object]
     costs: Sequence[int]
-    since: float  # when it came, of the monotonic clock
-    cost_left: int  # of the items that no batch has taken
+    since: float  # time of arrival on the monotonic clock
+    cost_left: int  # cost of the items that no batch has taken
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
     answers: list[Any] = field(default_factory=list)
@@ -73,16 +72,16 @@ class _Request:
 
     @property
     def waits(self) -> bool:
-        """Whether a batch has still to take some of its items."""
+        """Whether some items are in no batch yet."""
         return self.taken < len(self.items) and not self.future.done()
 
 
 class Batcher:
     """A queue and its thread.
 
-    `patience`: the seconds in which a request must have its answer, or it is refused.
-    `observe`: the batcher calls it with each batch's number of items and seconds; `waited`, with
-    the seconds that each request has waited for its first batch.
+    `patience`: the seconds in which each request must have an answer.
+    `observe` is called after each batch, with the number of items and the seconds.
+    `waited` is called with the seconds that a request has waited for its first batch.
 
     >>> batcher = Batcher()
     >>> batcher.submit("upper", lambda words: [w.upper() for w in words], ["a", "b"]).result()
@@ -101,7 +100,7 @@ class Batcher:
         self._observe = observe
         self._waited = waited
         self._queue: deque[_Request] = deque()
-        self._running: list[_Request] = []  # those with items in the running batch
+        self._running: list[_Request] = []  # requests with items in the running batch
         self._batch_began: float | None = None
         self._budgets: dict[Hashable, int] = defaultdict(lambda: _FIRST_BUDGET)
         self._further: dict[Hashable, int] = defaultdict(lambda: _LARGEST_BUDGET)
@@ -119,9 +118,9 @@ class Batcher:
         *,
         costs: Sequence[int] | None = None,
     ) -> Future[list[Any]]:
-        """A future with the answers to `items`. Cancelled, it drops the items that still wait.
+        """A future with the answers to `items`. Cancelling it drops the items that still wait.
 
-        `key`: requests with equal keys share batches; the function of one of them answers all.
+        `key`: requests with equal keys share batches; one request's function answers a whole batch.
         `costs`: one for each item, in a unit such as subwords; by default 1 each.
 
         Raises RefusedError if the answers cannot come in time, RuntimeError after :meth:`close`.
@@ -150,7 +149,7 @@ class Batcher:
 
     @property
     def works(self) -> bool:
-        """Whether its thread lives, and has begun the running batch within the patience."""
+        """Whether the thread lives, and the running batch has begun within the patience."""
         began = self._batch_began
         late = began is not None and time.monotonic() - began > self._patience
         return self._thread.is_alive() and not late
@@ -163,18 +162,20 @@ class Batcher:
         self._thread.join()
 
     def _endings(self) -> dict[_Request, float]:
-        """The seconds until each request that waits is answered, if all of them take turns."""
+        """The seconds until the answer of each waiting request, if all requests take turns."""
         waiting = (request for request in (*self._running, *self._queue) if request.waits)
-        left = sorted(((self._seconds_left(each), each) for each in waiting), key=itemgetter(0))
+        by_seconds = sorted(
+            ((self._seconds_left(each), each) for each in waiting), key=itemgetter(0)
+        )
         endings, end, before = {}, 0.0, 0.0
-        for place, (seconds, request) in enumerate(left):
-            end += (seconds - before) * (len(left) - place)
+        for place, (seconds, request) in enumerate(by_seconds):
+            end += (seconds - before) * (len(by_seconds) - place)
             before = seconds
             endings[request] = end
         return endings
 
     def _seconds_left(self, request: _Request) -> float:
-        """At the median speed of its key; 0 before the key's first batch."""
+        """The seconds for the request's items, at the key's median speed; 0 if no batch has run."""
         speeds = self._speeds.get(request.key)
         cost = request.cost_left * (1 + _FIXED_COST / self._budgets[request.key])
         return cost / median(speeds) if speeds else 0.0
@@ -196,7 +197,7 @@ class Batcher:
     def _refuse_late_ones(self) -> None:
         """Refuse the newest requests without an answer in time, until all others have one."""
         while late := [each for each, end in self._endings().items() if self._is_late(each, end)]:
-            with suppress(InvalidStateError):  # its client has just cancelled it
+            with suppress(InvalidStateError):  # the client has just cancelled the request
                 max(late, key=attrgetter("since")).future.set_exception(self._too_late())
 
     def _work(self) -> None:
@@ -212,7 +213,7 @@ class Batcher:
                     self._changed.wait(_PAUSE * seconds)
 
     def _next_batch(self) -> list[tuple[_Request, int]]:
-        """Each item of the next batch as its request and place; empty at the end."""
+        """The items of the next batch, each as a request and a place; empty after :meth:`close`."""
         with self._changed:
             while True:
                 # Without cancelled and failed requests.
@@ -224,7 +225,7 @@ class Batcher:
                 self._changed.wait()
 
     def _take_batch(self) -> list[tuple[_Request, int]]:
-        """One item in turn of each request with the first one's key, up to the key's budget."""
+        """Take items in turn from the requests with the first request's key, up to the budget."""
         key = self._queue[0].key
         left, shared = self._budgets[key], False
         turns = [request for request in self._queue if request.key == key]
@@ -244,7 +245,7 @@ class Batcher:
                 request.cost_left -= request.next_cost
                 request.taken += 1
             some_left = [request for request in turns if request.waits]
-            if some_left and len(some_left) < len(turns):  # some have had their last item
+            if some_left and len(some_left) < len(turns):  # a request has no items left
                 shared = True
                 self._further[key] = (_FIXED_COST + cost) // _GROWTH
             left, turns = min(left, self._further[key]), some_left
@@ -255,7 +256,7 @@ class Batcher:
         return batch
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> float:
-        """Compute and give the answers; the seconds of the computation."""
+        """Compute the answers and set the futures; return the seconds of the computation."""
         first = batch[0][0]
         started = self._batch_began = time.monotonic()
         answers = _answers(first.function, [request.items[place] for request, place in batch])
@@ -267,7 +268,7 @@ class Batcher:
         self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)
-            with suppress(InvalidStateError):  # it is cancelled, or another item has failed
+            with suppress(InvalidStateError):  # cancelled, or failed by another item
                 if isinstance(answer, Exception):
                     request.future.set_exception(answer)
                 elif len(request.answers) == len(request.items):
@@ -275,7 +276,7 @@ class Batcher:
         return seconds
 
     def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
-        """Halve the budget after a slow batch, double it after a quick batch that used it."""
+        """Halve the budget after a slow batch; double it after a quick batch over half of it."""
         budget = self._budgets[key]
         if seconds > 2 * _BATCH_SECONDS:
             self._budgets[key] = max(_SHORT, budget // 2)

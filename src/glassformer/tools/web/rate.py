@@ -12,11 +12,11 @@ from glassformer.tools.web.security import RefusedError
 __all__ = ["RequestRate", "network_of"]
 
 _MINUTE = 60.0
-_MOST_CLIENTS = 10_000  # of more, it forgets the clients with a full bucket
+_MOST_CLIENTS = 10_000  # beyond this number, clients with a full bucket are forgotten
 
 
 def network_of(host: str) -> str:
-    """An address, or the /64 of an IPv6 address: one subscriber has all of it.
+    """An address, or the /64 of an IPv6 address, as a subscriber has a whole /64.
 
     >>> network_of("192.0.2.1"), network_of("2001:db8::1:2:3:4"), network_of("::ffff:192.0.2.1")
     ('192.0.2.1', '2001:db8::', '192.0.2.1')
@@ -31,7 +31,7 @@ def network_of(host: str) -> str:
 
 
 class RequestRate:
-    """Each client has a bucket of `per_minute` requests, which fills up evenly within a minute.
+    """Gives each client a bucket of `per_minute` requests, which fills up within a minute.
 
     `per_minute` 0: no limit. `clock` gives seconds.
 
@@ -46,7 +46,7 @@ class RequestRate:
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_minute = per_minute
         self._clock = clock
-        self._full: dict[str, float] = {}  # when the bucket of each client is full again
+        self._full: dict[str, float] = {}  # the time at which each client's bucket is full again
 
     def count(self, client: str) -> None:
         """Count a request. Raises RefusedError 429 if the client has none left."""
@@ -68,9 +68,9 @@ class RequestRate:
             self._full = {name: when for name, when in self._full.items() if when > now}
 
     def charge(self, client: str, requests: int) -> None:
-        """Let a counted request count as so many more, of one more minute at most.
+        """Take further requests from the client's bucket, at most a minute's.
 
-        Its client waits the longer for the next one.
+        A later request of the client then waits longer.
         """
         if self._per_minute:
             self._full[client] += min(requests / self._per_minute, 1) * _MINUTE

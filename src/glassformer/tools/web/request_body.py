@@ -28,14 +28,14 @@ _MAX_FORM_FIELDS = 100
 
 
 def described(schema: type[BaseModel]) -> dict[str, Any]:
-    """The body of a request in the OpenAPI document."""
+    """The description of a request's body for the OpenAPI document."""
     types = _TYPES[-1:] if "file" in schema.model_fields else _TYPES
     content = {type_: {"schema": schema.model_json_schema()} for type_ in types}
     return {"requestBody": {"required": True, "content": content}}
 
 
 async def parse(request: Request, schema: type[Asked], *, needed: Collection[str]) -> Asked:
-    """The request in a body of JSON, or in a form and the query string.
+    """The validated request, from a body of JSON, or from a form and the query string.
 
     A schema with the field ``file`` takes a form with one file. Raises RefusedError 400 or 415.
     """
@@ -59,8 +59,8 @@ async def parse(request: Request, schema: type[Asked], *, needed: Collection[str
 async def _members(request: Request, content_type: str, files: int) -> object:
     """The members of a JSON object, or the first value of each form field.
 
-    As in LibreTranslate, a field may stand in the query string of a request without JSON, and a
-    form's line ends, which browsers write as CR LF, are LF.
+    As in LibreTranslate, a field may stand in the query string of a request without JSON. Line ends
+    of a form, which browsers write as CR LF, become LF.
     """
     body = await request.body()
     if _JSON.fullmatch(content_type):
@@ -92,11 +92,11 @@ def _fields(form: bytes) -> dict[str, str]:
         errors="strict",
         max_num_fields=_MAX_FORM_FIELDS,
     )
-    return {name: found[0].replace("\r\n", "\n") for name, found in values.items()}
+    return {name: texts[0].replace("\r\n", "\n") for name, texts in values.items()}
 
 
 class _InMemory(MultiPartParser):
-    """Starlette's parser of forms. It would write large files to the disk."""
+    """Starlette's parser of forms, kept from writing large files to the disk."""
 
     spool_max_size = 1 << 62
 

@@ -2,7 +2,7 @@
 
 `/translate`, `/detect`, `/languages`, `/health`, `/spec` and `/frontend/settings` take and give
 LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The addresses under
-`/api/v1` are our own.
+`/api/v1` are glassformer's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["REFUSALS", "Api"]
 T = TypeVar("T")
 
 _SIZE_OF_REQUEST = 1_000  # characters; a larger request counts as several
-_LEAST_SIZE = 50  # a shorter text costs as much
+_LEAST_SIZE = 50  # characters that each text counts at least
 
 # The statuses of refused requests, as OpenAPI describes them.
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -60,7 +60,7 @@ class Api:
     rate: RequestRate
 
     def add_to(self, app: FastAPI) -> None:
-        """The app answers at these addresses."""
+        """Add the addresses to the app."""
         add = app.add_api_route
         add("/health", self.health, methods=["GET"])
         add("/languages", self.languages, methods=["GET"], response_model=list[Language])
@@ -77,7 +77,7 @@ class Api:
             add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
 
     async def health(self) -> dict[str, str]:
-        """Whether the server translates. Raises RefusedError 503 if its batches stand still."""
+        """Say that the server translates. Raises RefusedError 503 if the batches stand still."""
         if not self.service.batcher.works:
             raise RefusedError(
                 503, "the batches stand still: start the server anew", reason="stuck"
@@ -85,7 +85,7 @@ class Api:
         return {"status": "ok"}
 
     async def languages(self) -> list[Language]:
-        """Every language, with the languages that a translator makes from it."""
+        """Every language, with the target languages of translators from it."""
         pairs = self.service.pairs
         return [
             Language(
@@ -136,7 +136,7 @@ class Api:
         return Response(counters, media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
-        """LibreTranslate's: JSON, a form or a query string in, `translatedText` out."""
+        """LibreTranslate's `/translate`: JSON, a form or a query in, `translatedText` out."""
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
         response = await self.documents(request, asked)
         documents = response.documents
@@ -150,14 +150,14 @@ class Api:
         return {name: values[0] for name, values in answer.items()}
 
     async def detect(self, request: Request) -> list[DetectedLanguage]:
-        """LibreTranslate's: the languages that a text may have, the likeliest first."""
+        """LibreTranslate's `/detect`: the languages that a text may have, the likeliest first."""
         asked = await parse(request, DetectRequest, needed=("q",))
         self.check_key(request, asked.api_key)
         self.check_size(request, asked.texts)
         return await self.in_time(request, self.service.detect(asked.texts))
 
     async def suggest(self) -> None:
-        """LibreTranslate's, for better translations; here nobody collects them."""
+        """LibreTranslate's `/suggest`, which collects better translations; always refused here."""
         raise RefusedError(403, "Suggestions are disabled on this server.")
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
@@ -167,7 +167,7 @@ class Api:
         return await self.in_time(request, self.translated(asked))
 
     async def translated(self, asked: TranslateRequest) -> TranslateResponse:
-        """The answer to a request whose key and size are checked."""
+        """The answer to a request after the checks of its key and size."""
         response = await self.service.documents(asked)
         characters = self.metrics.characters.labels(response.source, response.target)
         characters.inc(sum(map(len, asked.texts)))
@@ -184,11 +184,11 @@ class Api:
     def check_key(
         self, request: Request, given: str | None = None, *, keys: Collection[str] | None = None
     ) -> None:
-        """Count the request; `given`: the key in its body. Raises RefusedError 400, 403 or 429."""
+        """Count the request; `given`: the key in the body. Raises RefusedError 400, 403 or 429."""
         keys = self.keys if keys is None else keys
         key = given or _bearer(request)
         sent = key.encode("utf-8", "surrogatepass")
-        # It compares all keys, each in constant time, so that its time gives none away.
+        # All keys are compared, each in constant time, so that the time reveals no key.
         equal = [hmac.compare_digest(sent, known.encode()) for known in keys]
         known = any(equal) or not keys
         if request.method == "POST" or not known:
@@ -210,7 +210,7 @@ class Api:
         self.rate.charge(request.scope["counted"], size // _SIZE_OF_REQUEST)
 
     def check_size(self, request: Request, texts: list[str], alternatives: int = 0) -> None:
-        """Raises RefusedError 400 if the texts are too long, or too many others are asked for."""
+        """Raises RefusedError 400 if the texts are too long, or the alternatives too many."""
         size, limit = sum(len(text) + 1 for text in texts) - 1, self.limits.max_chars
         if size > limit:
             raise RefusedError(
@@ -224,7 +224,7 @@ class Api:
     async def in_time(self, request: Request, work: Awaitable[T]) -> T:
         """The result of ``work``, unless the time is over or the client disconnects.
 
-        The server has read the body, so the next message of the client is its disconnect.
+        The server has read the body, so the client's next message is a disconnect.
         """
         task = asyncio.ensure_future(work)
         disconnect = asyncio.ensure_future(request.receive())

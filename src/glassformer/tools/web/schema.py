@@ -1,6 +1,6 @@
-"""The JSON of requests and answers: LibreTranslate's shapes, and our own with more in them.
+"""The JSON of requests and answers, in LibreTranslate's shapes and in richer ones of glassformer.
 
-A span is two offsets in characters (Unicode code points): the first, and the one after the last.
+A span is two offsets in characters (Unicode code points): of the first, and after the last.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ __all__ = [
 
 
 def _unicode(text: str) -> str:
-    """Refuses half a surrogate pair: JSON can hold it, but it is no character."""
+    """Refuses half a surrogate pair, which JSON can hold although it is no character."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("half a surrogate pair, which is not Unicode text")
     return text
 
 
 def _format(name: object) -> object:
-    """Empty means text. The refusal passes through pydantic: LibreTranslate's words stay alone."""
+    """Empty means text. RefusedError passes through pydantic with LibreTranslate's words."""
     if isinstance(name, str) and name not in ("", *get_args(_Format)):
         raise RefusedError(400, f"{_unicode(name)[:40]} format is not supported")
     return name or "text"
 
 
 def _number(value: object) -> int:
-    """As LibreTranslate reads the number of alternatives: 2 or "2", and at least 0."""
+    """The number of alternatives as LibreTranslate reads it: 2 or "2", and at least 0."""
     try:
         return max(0, int(value or 0))  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
@@ -108,8 +108,8 @@ class TranslateRequest(DetectRequest):
     alignment: bool = False
     """Align the words; only ``/api/v1/translate`` does."""
     glossary: dict[Term, Forms] = Field({}, max_length=_MOST_TERMS)
-    """Target terms by source terms; a target term may be a list of forms, of which one will do. The
-    terms of a request come before those of the server. JSON only: a form has no objects."""
+    """Target terms by source terms; a list holds alternative forms of a target term. The request's
+    terms come before the server's terms. Only JSON has it."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class FileRequest(_KeyedRequest):
         BeforeValidator(_file),
         WithJsonSchema({"type": "string", "format": "binary"}),
     ]
-    """A file; the ending of its name says its format."""
+    """A file; the ending of the name is the format."""
     source: Code
     """A language code, or auto."""
     target: Code
@@ -166,17 +166,17 @@ class Alternative(BaseModel):
     text: str
     score: float = Field(description="Log-probability over the length penalty.")
     confidence: float = Field(description="Geometric mean of the tokens' probabilities, 0 to 1.")
-    share: float = Field(1.0, description="Its probability over that of all that are shown.")
+    share: float = Field(1.0, description="Its share of the probability of the listed hypotheses.")
     alignment: list[Link] | None = Field(
         description="Links between words, as spans in their segment; null if not asked for."
     )
     doubts: list[str] = Field(
-        [], description="Reasons to doubt it, one sentence each; only with an alignment."
+        [], description="Reasons to doubt the text, one sentence each; only with an alignment."
     )
 
 
 class TranslatedSegment(BaseModel):
-    """A line, or a part of a long line: its spans in both texts, and its translations."""
+    """A line or a part of a long line, with its spans in both texts and its translations."""
 
     source: Span
     target: Span
@@ -192,7 +192,7 @@ class Document(BaseModel):
 
     @property
     def confidence(self) -> float:
-        """The mean confidence of its segments; 0 without any."""
+        """The mean confidence of the segments' best hypotheses; 0 without segments."""
         confidences = [segment.hypotheses[0].confidence for segment in self.segments]
         return math.fsum(confidences) / max(len(confidences), 1)
 
@@ -202,8 +202,8 @@ class DetectedLanguage(BaseModel):
 
     language: str
     confidence: float = Field(
-        description="0 to below 100: the share of the text that looks like it. Of bundles without a"
-        " profile: how sure its translator is of the text; 0 if it is the only one."
+        description="0 to below 100: the share of the text that looks like the language. Without a"
+        " profile: the translator's confidence; 0 for an only translator."
     )
 
 
@@ -225,17 +225,17 @@ class Language(BaseModel):
 
 
 class TranslatorInfo(BaseModel):
-    """One of the served bundles, or two of them with a language between."""
+    """A served bundle, or two served bundles with a language between them."""
 
     source: str
     target: str
     parameters: int = 0
     learnt_from: str | None = Field(None, description="The texts of its training, by name.")
-    through: str | None = Field(description="The language between; null: a bundle of its own.")
-    examples: list[str] = Field([], description="Texts to try it with; only the demo has some.")
+    through: str | None = Field(description="The language between two bundles; null: one bundle.")
+    examples: list[str] = Field([], description="Texts to try; only the demo's bundle has some.")
 
 
 class ErrorResponse(BaseModel):
-    """Every refusal, whatever its status."""
+    """The answer of every refusal, for any status."""
 
     error: str

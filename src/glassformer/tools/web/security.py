@@ -46,15 +46,15 @@ FILE_PATH = "/translate_file"
 ACCESS_LOG = logging.getLogger("glassformer.access")
 """Gets a line of JSON for each answer, with no word of a text, an address or a query."""
 _STATIC = ("/static/", "/look/", "/engine/")
-_DISCARDED = 16 << 20  # bytes that the server reads of a large body before it refuses it
+_DISCARDED = 16 << 20  # bytes of a large body that the server reads before it refuses the request
 _SLOWEST = 50_000  # bytes a second of a body, after its first seconds
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 class RefusedError(Exception):
-    """The server refuses a request: its answer has this status and ``{"error": message}``.
+    """The server refuses a request; the answer has the status and ``{"error": message}``.
 
-    `reason`: the name under which the metrics count it.
+    `reason`: the name under which the metrics count the refusal.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class RequestLimits:
     """Requests of one client; 0: any number."""
     max_file_bytes: int = 5 << 20
     max_files: int = 4
-    """Files at once: each of them is in memory."""
+    """Files in memory at once."""
 
     @property
     def max_file_chars(self) -> int:
@@ -101,16 +101,16 @@ class RequestLimits:
 
     @property
     def max_subwords(self) -> int:
-        """A text in a language of the model has two or more characters for each subword.
+        """Greatest number of subwords: half of ``max_chars``, and at least 1,000.
 
-        Letters that the vocabulary lacks, and endless words, are a subword for each byte. Their
-        translation takes minutes.
+        Usual texts have two or more characters for each subword. A letter that the vocabulary lacks
+        is a subword for each byte, and long texts of such letters would take minutes.
         """
         return max(1000, self.max_chars // 2)
 
     @property
     def max_body_bytes(self) -> int:
-        """JSON and forms need at most 12 bytes for a character, as in ``\\ud83d\\ude00``."""
+        """Greatest size: JSON and forms need up to 12 bytes a character, as ``\\ud83d\\ude00``."""
         return 12 * self.max_chars + (1 << 16)
 
 
@@ -119,10 +119,10 @@ async def read_body(
 ) -> bytes:
     """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
 
-    `declared`: the size that its head names. With `file` the body holds one, which may be larger.
+    `declared`: the size that the request's head names. With `file`, the limit is that of a file.
 
-    A client reads no answer while it still writes. So the server reads some more of a body that
-    is too large, and discards it, before it refuses.
+    A client reads no answer while it still writes. So before a refusal the server reads and
+    discards some more of a large body.
     """
     largest = limits.max_file_bytes if file else limits.max_body_bytes
     body, size = bytearray(), 0
@@ -156,11 +156,9 @@ async def read_body(
 
 @dataclass
 class Guard:
-    """An ASGI middleware around the app. `origins`: of foreign pages that may send requests.
+    """An ASGI middleware that reads the body of a POST within the limits before the app sees it.
 
-    An origin is such as ``https://example.org``; "*" is all.
-
-    It reads the body of a POST within the limits before the app sees the request.
+    `origins`: foreign pages that may send requests, as ``https://example.org``; "*" is all.
     """
 
     app: ASGIApp
@@ -177,12 +175,12 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if scope["method"] == "HEAD":  # every page has one; uvicorn leaves out the body
+        if scope["method"] == "HEAD":  # as GET; uvicorn leaves out the body
             scope = {**scope, "method": "GET"}
         started = time.monotonic()
         status = 500
-        given = Headers(scope=scope).get("x-request-id", "")
-        name = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        client_id = Headers(scope=scope).get("x-request-id", "")
+        name = client_id if _REQUEST_ID.fullmatch(client_id) else secrets.token_hex(8)
         static = scope["path"].startswith(_STATIC)
 
         async def guarded_send(message: Message) -> None:
@@ -203,7 +201,7 @@ class Guard:
             await refusal.response()(scope, receive, guarded_send)
         finally:
             seconds = time.monotonic() - started
-            # Not the path itself: each label costs memory, and clients choose the paths.
+            # The route in place of the path: each label costs memory, and clients choose the paths.
             path = getattr(scope.get("route"), "path", "static" if static else "other")
             self.metrics.request(path, status, seconds, refusal=scope.get("refusal"))
             record = {"id": name, "path": path, "status": status, "seconds": round(seconds, 3)}
@@ -217,13 +215,13 @@ class Guard:
         if _foreign(headers) and not {"*", headers.get("origin")} & set(self.origins):
             raise RefusedError(
                 403,
-                "a page of another site asks: start the server with --allow-origin ORIGIN",
+                "a page of another site asks, and the server does not allow its origin",
                 reason="site",
             )
         file = scope["path"] == FILE_PATH
         length = headers.get("content-length", "")
         declared = int(length) if length.isdecimal() else 0
-        async with self._files if file else nullcontext():  # few are in memory; others wait, unread
+        async with self._files if file else nullcontext():  # few files are in memory at once
             body = await read_body(receive, self.limits, declared=declared, file=file)
             if self._running >= self.limits.max_requests:
                 raise RefusedError(
@@ -240,9 +238,9 @@ class Guard:
 
 
 def _foreign(headers: Headers) -> bool:
-    """Whether a page of another site asks: it cannot read the answer, but makes the server work.
+    """Whether a page of another site asks; it would make the server work without a use.
 
-    Only browsers send these headers, and Sec-Fetch-Site only to https and this machine.
+    Only browsers send Origin and Sec-Fetch-Site, the latter only to https and to this machine.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is not None:

@@ -1,6 +1,6 @@
 """Builds the server from its translators, pages and addresses, and runs it under uvicorn.
 
-It logs no text and no address of a request; `/metrics` counts.
+The log holds no text and no address of a request; `/metrics` counts requests.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = ["Settings", "create_app", "listen", "serve", "uvicorn_config"]
 _STATIC = Path(__file__).parent / "static"
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _BACKLOG = 128  # connections that the server accepts at once
-_FILES = 4096  # of the process: more than the connections, however quickly they come and go
+_FILES = 4096  # open files of the process; connections need far fewer
 _SOCKET_OF_SYSTEMD = 3  # the first file descriptor that systemd passes
 
 
@@ -60,12 +60,11 @@ class Settings:
     """The settings of a server.
 
     `keys` and `metrics_keys` may change while it runs. Without `metrics_keys`, `keys` open the
-    metrics too. `hosts`: the host names that it answers to; None: all. `origins`: those of foreign
-    pages that may send requests. `proxies`: networks that name the client in X-Forwarded-For.
-    `access_log`: a line of JSON on standard output for each answer. `warm_up`: the first batches,
-    which are slow, are no client's, and the server knows its speed.
-    `glossaries`: the terms of each bundle, in their order; or none. `through`: the language by way
-    of which pairs without a translator are translated; None: such pairs are refused.
+    metrics too. `hosts`: the server's host names; None: all. `origins`: foreign pages that may send
+    requests. `proxies`: networks that name the client in X-Forwarded-For. `access_log`: print a
+    line of JSON for each answer. `warm_up`: run the slow first batches before clients come, and
+    measure the speed. `glossaries`: the terms of each bundle, in the order of the bundles; or none.
+    `through`: the language between for pairs without a translator; None: refuse such pairs.
     """
 
     beam: int = BEAM
@@ -82,10 +81,10 @@ class Settings:
 
 
 def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASGIApp:
-    """An ASGI app that serves these translators, given by the names of their bundles.
+    """An ASGI app that serves the translators, given by the names of their bundles.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators have
-    the same language pair, or if no pair needs the language `through`.
+    one language pair, or if no pair needs the language `through`.
     """
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
@@ -100,8 +99,9 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
     )
     if settings.through and len(service.pairs) == len(by_pair):
         raise UsageError(
-            f"--through {settings.through}: expected one BUNDLE into this language, and one out of"
-            " it into another language"
+            f"{settings.through}: expected a bundle into this language, and a bundle from it into"
+            " another language",
+            argument="through",
         )
     rate = RequestRate(limits.per_minute)
     api = Api(service, settings.keys, settings.metrics_keys, limits, metrics, rate)
@@ -136,8 +136,8 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
 def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
     """The app behind its guards, which see each request first."""
     if settings.hosts is not None:
-        # A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser
-        # then sends that name.
+        # A foreign page can let its host name resolve to 127.0.0.1 (DNS rebinding). The browser
+        # then sends the page's name.
         names = [*_LOCAL_NAMES, *settings.hosts]
         app = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
     app = Guard(app, settings.limits, settings.origins, metrics)
@@ -155,7 +155,7 @@ def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIAp
 
 
 def _add_pages(app: FastAPI) -> None:
-    """`/` is the translator's page, `/look/` the page that looks inside it."""
+    """Add the translator's page at `/`, and the page that looks inside the model at `/look/`."""
     pages: dict[str, Callable[[], Response]] = {
         "/": lambda: FileResponse(_STATIC / "translate.html"),
         "/look": lambda: RedirectResponse("look/", 307),
@@ -169,7 +169,7 @@ def _add_pages(app: FastAPI) -> None:
 
 
 async def _error_response(request: Request, error: Exception) -> Response:
-    """Every error in LibreTranslate's shape; none repeats a text."""
+    """An error in LibreTranslate's shape, without a text of the request."""
     match error:
         case RefusedError():
             refusal = error
@@ -187,9 +187,9 @@ async def _error_response(request: Request, error: Exception) -> Response:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket: systemd's, or a new one; port 0 takes any free port.
+    """A listening socket, from systemd or new; port 0 takes any free port.
 
-    Raises InputError if there is none.
+    Raises InputError if the server cannot listen.
     """
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         listener = socket.socket(fileno=_SOCKET_OF_SYSTEMD)
@@ -203,7 +203,7 @@ def listen(host: str, port: int) -> socket.socket:
         except (OSError, UnicodeError) as error:  # UnicodeError: IDNA cannot encode the host name
             reason = str(getattr(error, "strerror", "not a host name")).partition(" (")[0]
             raise InputError(
-                f"cannot listen on {host}:{port} ({reason}): choose another --host or --port"
+                f"cannot listen on {host}:{port} ({reason}): choose another host or port"
             ) from error
     # Uvicorn writes head and body of an answer one after the other. By default the kernel holds
     # the body until the client acknowledges the head: 40 ms. Connections inherit this option.
@@ -226,7 +226,7 @@ def serve(
     reread: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish the running requests; `reread` after SIGHUP."""
-    # Uvicorn ends by raising the signal again: the process must survive it to exit with status 0.
+    # Uvicorn ends by raising the signal again, and the process must then exit with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     if hasattr(signal, "SIGHUP"):
@@ -246,9 +246,9 @@ def serve(
 
 
 def uvicorn_config(app: ASGIApp, connections: Connections, *, seconds: float) -> uvicorn.Config:
-    """Uvicorn's settings for this app, with these bounds of its connections.
+    """Uvicorn's settings for an app, with bounds of its connections.
 
-    After a signal to stop, the server waits so many `seconds`, those of a request, for its clients.
+    After a signal to stop, the server waits `seconds`, the limit of a request, for its clients.
     """
 
     class Connection(BoundedConnection):

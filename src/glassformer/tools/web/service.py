@@ -47,9 +47,9 @@ __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
 LanguagePair: TypeAlias = tuple[str, str]
 
-_MAX_ITEM = 1000  # subwords: a batch holds a text of an HTML document whole, while others wait
+_MAX_ITEM = 1000  # subwords of a text in an HTML document, which stays whole in one batch
 _SAMPLE = 500  # characters from which a language is detected
-_WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
+_WHOLE_BATCH = 1 << 20  # cost of a trace; over any budget, so that a trace is a batch alone
 
 
 def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguagePair, Translator]:
@@ -57,7 +57,7 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
     A bundle without languages translates from "source" to "target".
 
-    Raises UsageError if two bundles have the same pair.
+    Raises UsageError if two bundles have one pair.
     """
     names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():
@@ -65,7 +65,7 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
         if pair in names:
             raise UsageError(
                 f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
-                " serve one of them, or each on a --port of its own"
+                " serve one of them, or start a server for each"
             )
         names[pair] = name
     return {pair: translators[name] for pair, name in names.items()}
@@ -75,8 +75,8 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 class Service:
     """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
 
-    `glossaries`: the terms of every translation, for the pairs that have some. `max_subwords`: of
-    a request. `through`: the language by way of which pairs without a translator are translated.
+    `glossaries`: the terms of a pair's translations, if any. `max_subwords`: bound of a request.
+    `through`: the language between for pairs without a translator.
     """
 
     translators: Mapping[LanguagePair, Translator]
@@ -88,20 +88,20 @@ class Service:
 
     @cached_property
     def pairs(self) -> list[LanguagePair]:
-        """The pairs with a translator, then those by way of the language `through`."""
+        """The pairs with a translator, then the pairs by way of the language `through`."""
         sources = [source for source, target in self.translators if target == self.through]
         targets = [target for source, target in self.translators if source == self.through]
         two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
         return list(dict.fromkeys([*self.translators, *two]))
 
     async def warm_up(self) -> None:
-        """Let the batcher see how quick the translators are."""
+        """Let the batcher measure the speed of the translators."""
         with suppress(RefusedError):  # too slow for the server's timeout
             for pair in 3 * list(self.translators):
                 await self.translate(pair, [language_name(pair[0])] * 8)
 
     def code(self, asked: str) -> str:
-        """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
+        """The served code, as de for DE, deu or de-DE. Raises RefusedError if none matches."""
         served = {code.lower(): code for pair in self.translators for code in pair}
         standard = standard_code(asked)
         for form in (asked, standard, standard.partition("-")[0]):
@@ -110,22 +110,22 @@ class Service:
         raise RefusedError(400, f"{asked} is not supported")
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
-        """The first pair with these languages; None: any. Raises RefusedError if there is none."""
+        """The first pair of the languages; None: any. Raises RefusedError if no pair matches."""
         wanted = source and self.code(source), target and self.code(target)
         for pair in self.pairs:
             if wanted[0] in (None, pair[0]) and wanted[1] in (None, pair[1]):
                 return pair
-        named = [f"{language_name(code)} ({code})" if code else "any language" for code in wanted]
-        raise RefusedError(400, f"{named[1]} is not available as a target language from {named[0]}")
+        names = [f"{language_name(code)} ({code})" if code else "any language" for code in wanted]
+        raise RefusedError(400, f"{names[1]} is not available as a target language from {names[0]}")
 
     async def detect(
         self, texts: Sequence[str], target: str | None = None
     ) -> list[DetectedLanguage]:
         """The languages that the texts may have, the likeliest first.
 
-        The profiles of the bundles decide by the first 500 characters. Bundles without a profile,
-        and letters that no profile has, leave it to the translators: the surest of its translation
-        has the source. With ``target``, only sources that have it.
+        The profiles of the bundles decide by the first 500 characters. If a bundle has no profile,
+        or the text's letters are in none, the translators' confidence decides. With ``target``,
+        only languages of a pair with that target count.
         """
         sources = {pair[0] for pair in self.pairs if target in (None, pair[1])}
         pairs = {pair[0]: pair for pair in self.translators if pair[0] in sources}
@@ -138,17 +138,17 @@ class Service:
             shares = language_shares(sample, asked)
         if not any(shares.values()) and len(pairs) > 1 and any(map(str.isalpha, sample)):
             documents = [self.translate(pair, [sample]) for pair in pairs.values()]
-            sure = [document.confidence for [document] in await asyncio.gather(*documents)]
-            shares = dict(zip(pairs, sure, strict=True))
+            confidences = [document.confidence for [document] in await asyncio.gather(*documents)]
+            shares = dict(zip(pairs, confidences, strict=True))
         detected = [
             DetectedLanguage(language=language, confidence=round(100 * share, 1))
             for language, share in shares.items()
         ]
-        return sorted(detected, key=lambda one: -one.confidence)
+        return sorted(detected, key=lambda language: -language.confidence)
 
     @cached_property
     def profiles(self) -> dict[str, str]:
-        """The trigrams of each language of the bundles that have some."""
+        """The trigrams of each language, from the bundles that have trigrams."""
         return {
             language: profile
             for pair, each in self.translators.items()
@@ -158,7 +158,7 @@ class Service:
     async def _languages(
         self, asked: TranslateRequest
     ) -> tuple[LanguagePair, DetectedLanguage | None]:
-        """The codes of both languages; for the source auto, the one that the texts seem to have."""
+        """The codes of both languages, and the detected language if the source is auto."""
         detected, target = None, self.code(asked.target)
         if asked.source == "auto":
             [detected, *_] = await self.detect(asked.texts, target)
@@ -166,7 +166,7 @@ class Service:
         return (source, target) if source == target else self.pair(source, target), detected
 
     def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
-        """Languages, size and origin of each translator, and its examples if they may be shown."""
+        """Languages, size and origin of each translator; examples only if asked for."""
         infos = [
             TranslatorInfo(
                 source=source,
@@ -184,7 +184,7 @@ class Service:
         ]
 
     async def documents(self, asked: TranslateRequest) -> TranslateResponse:
-        """The answer to a request; texts that are in the target language already stay."""
+        """The answer to a request; texts in the target language stay as they are."""
         (source, target), detected = await self._languages(asked)
         if source == target:
             documents = [Document(text=text) for text in asked.texts]
@@ -213,7 +213,7 @@ class Service:
         """The translation of each text by way of the third language, without segments.
 
         German to French by way of English is German to English, then English to French. Each
-        translation adds its own faults, and a meaning that the language between lacks is lost.
+        translation adds faults, and a meaning without a word in English is lost.
         """
         assert self.through is not None
         if asked.glossary:
@@ -233,12 +233,12 @@ class Service:
         alignment: bool = False,
         glossary: Mapping[str, str | Sequence[str]] | None = None,
     ) -> list[Document]:
-        """The translation of each text. If cancelled, it drops the segments that still wait.
+        """The translation of each text. Cancelling it drops the segments that still wait.
 
         Raises InputError if the texts with their terms are too long for the model.
         """
         translator = self.translators[pair]
-        # In a thread: a long text takes a while, and the event loop serves other requests.
+        # In a thread, as a long text takes a while: the event loop serves other requests meanwhile.
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [
             (text[slice(*segment.span)], len(segment.ids))
@@ -261,7 +261,7 @@ class Service:
         glossary: Mapping[str, str | Sequence[str]] | None,
         search: TranslateSettings,
     ) -> list[Translation]:
-        """The translation of each text, which comes with the number of its subwords.
+        """The translation of each text; a text stands beside the number of its subwords.
 
         Requests for one pair with equal options share batches.
         """
@@ -314,7 +314,7 @@ class Service:
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
         if pair not in self.translators:
-            raise RefusedError(400, f"{pair[0]} to {pair[1]} has no translator of its own to trace")
+            raise RefusedError(400, f"{pair[0]} to {pair[1]} has no single translator to trace")
         options = {name: value for name, value in request if name not in ("source", "target")}
         terms = self.glossaries.get(pair, NO_TERMS)
         traced = partial(trace, self.translators[pair], Query(**options), glossary=terms)
@@ -334,7 +334,7 @@ def _with_terms(
     *,
     search: TranslateSettings,
 ) -> list[Translation]:
-    """The translations of texts that come with their terms; those of equal terms together."""
+    """The translations of texts, each with its terms; texts of equal terms share a batch."""
     translations: dict[int, Translation] = {}
     for shared in {id(terms): terms for _, terms in batch}.values():
         places = [place for place, item in enumerate(batch) if item[1] is shared]
@@ -400,7 +400,7 @@ def _document(
         joined(
             text,
             row,
-            # A segment with fewer hypotheses has its best one again.
+            # A segment with fewer hypotheses repeats its best.
             [answer[rank if rank < len(answer) else 0].text for answer in answers],
             language=language,
         )

@@ -1,4 +1,4 @@
-"""Files: a client sends one, and fetches its translation under a name that nobody can guess.
+"""A client sends a file, and fetches the translated file under a name that nobody can guess.
 
 Both addresses are LibreTranslate's.
 """
@@ -36,14 +36,14 @@ class _StoredFile:
 
     data: bytes
     name: str
-    until: float  # of the monotonic clock
+    until: float  # time of deletion on the monotonic clock
 
 
 @dataclass
 class Store:
-    """The last translated files, in memory: 64 MiB of them for ten minutes at most.
+    """The last translated files, in memory, at most 64 MiB for at most ten minutes.
 
-    A name that nobody can guess is the only way to a file.
+    The random name is the only way to a file.
 
     >>> store = Store()
     >>> store.get(store.add(b"Hallo", "greeting.txt")).data
@@ -57,19 +57,19 @@ class Store:
     _files: OrderedDict[str, _StoredFile] = field(default_factory=OrderedDict)
 
     def add(self, data: bytes, name: str) -> str:
-        """Keep a file; return its new name, which ends as ``name`` does."""
+        """Keep a file; return its random name, with the ending of ``name``."""
         self._forget(room=len(data))
         key = secrets.token_urlsafe(24) + PurePosixPath(name).suffix
         self._files[key] = _StoredFile(data, name, time.monotonic() + self.seconds)
         return key
 
     def get(self, key: str) -> _StoredFile | None:
-        """The file of that name; None if there is none, or its time is over."""
+        """The file of a random name; None if there is none, or the time is over."""
         self._forget()
         return self._files.get(key)
 
     def _forget(self, room: int = 0) -> None:
-        """Drop the files whose time is over, and the oldest ones until there is ``room``."""
+        """Drop files whose time is over, and then the oldest files until there is ``room``."""
         size = sum(len(file.data) for file in self._files.values()) + room
         while self._files:
             file = next(iter(self._files.values()))
@@ -81,13 +81,13 @@ class Store:
 
 @dataclass(frozen=True)
 class FileApi:
-    """The addresses of files, beside those of ``api``."""
+    """The addresses for files, beside the addresses of ``api``."""
 
     api: Api
     store: Store = field(default_factory=Store)
 
     def add_to(self, app: FastAPI) -> None:
-        """The app answers at these addresses."""
+        """Add the addresses to the app."""
         add, body = app.add_api_route, described(FileRequest)
         add(FILE_PATH, self.translate, methods=["POST"], responses=REFUSALS, openapi_extra=body)
         add(
@@ -98,7 +98,7 @@ class FileApi:
         )
 
     async def translate(self, request: Request) -> dict[str, str]:
-        """LibreTranslate's: a form with a file and its languages in, the translation's address out.
+        """LibreTranslate's `/translate_file`: a form with a file and languages in, an address out.
 
         Raises RefusedError, or InputError if the file is damaged.
         """
@@ -118,7 +118,7 @@ class FileApi:
     async def _translated(self, request: Request, asked: FileRequest, format: str) -> bytes:
         content = await self._in_thread(read_file, asked.file.data, format)
         size, limit = sum(map(len, content.texts)), self.api.limits.max_chars
-        if size > limit and not content.html:  # of HTML only the subwords have a limit
+        if size > limit and not content.html:  # HTML is limited by subwords alone
             raise RefusedError(
                 400, f"the file has {size:,} characters, and may have {limit:,}: divide it"
             )
@@ -134,7 +134,7 @@ class FileApi:
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """They read and write files. One that works stays busy although its client leaves."""
+        """Threads that read and write files; work goes on to its end even if the client leaves."""
         return ThreadPoolExecutor(self.api.limits.max_files, "files")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
@@ -145,7 +145,7 @@ class FileApi:
         file = self.store.get(name)
         if file is None:
             raise RefusedError(404, "no such file: it is kept for ten minutes at most")
-        # Never shown in this server's own origin: a translated page could hold a script.
+        # As an attachment: a translated page could hold a script, and must not run in this origin.
         return Response(
             file.data,
             media_type="application/octet-stream",

@@ -46,7 +46,7 @@ def test_a_run_without_scores_has_no_panel_for_them():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "nothing is recorded yet"),
+        (b"", "has no records yet"),
         (b'{"kind": "update", "update": 1}\n{]\n', r"line 2: expected a JSON object .*'\{\]'"),
         (b"[1]\n", "line 1: expected a JSON object"),
         (b'{"kind": "update"}\n', "line 1: expected a JSON object with kind and update"),

@@ -252,7 +252,7 @@ def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
     assert [line.split(";")[0] for line in small.bounds.left_out] == [
         f"the source has {sizes[0]} pieces",
         f"the target has {sizes[1]} pieces",
-        "queries, keys and values are not stored: they are more than 10 numbers",
+        "queries, keys and values are not stored, because they have more than 10 numbers",
     ]
     assert len(small.source.pieces) == len(small.steps) == len(small.sublayers[0].added) == 4
     assert small.attention[0].query is None

@@ -83,7 +83,7 @@ def test_a_target_prefix_goes_into_the_metadata(joint_directory, tmp_path):
     export_argos(prefixed, tmp_path / "package")
     assert import_argos(tmp_path / "package").bundle.target_tokenizer.prefix == (piece,)
     source = Bundle(bundle.model, target, target, ("en", "de"))
-    with pytest.raises(UsageError, match="puts no token before a source, and this bundle puts"):
+    with pytest.raises(UsageError, match="puts no token before a source, and the bundle puts"):
         export_argos(source, tmp_path / "other")
 
 
@@ -98,15 +98,15 @@ def test_what_a_package_cannot_hold(joint_directory, bundle_directory, tmp_path,
         (
             bundle,
             {"languages": ("../x", None)},
-            r"--source-language '\.\./x': expected a code such",
+            r"source_language '\.\./x': expected a code such",
         ),
         (bundle, {"quantization": "int4"}, "quantization 'int4': expected float32"),
-        (Bundle(bundle.model, *bundle.tokenizers), {}, "--source-language is missing: the bundle"),
+        (Bundle(bundle.model, *bundle.tokenizers), {}, "source_language is missing, and the bund"),
     ):
         with pytest.raises(UsageError, match=message) as caught:
             export_argos(where, tmp_path / "new", **options)
         assert "\n" not in str(caught.value)
-    with pytest.raises(UsageError, match=r"en_de\.argosmodel: it exists; give a new file"):
+    with pytest.raises(UsageError, match=r"en_de\.argosmodel exists: give a new file"):
         export_argos(bundle, package)
     with pytest.raises(InputError, match=r"OUT .*new: no directory .*: make it first"):
         export_argos(bundle, tmp_path / "no" / "new")

@@ -78,8 +78,8 @@ def test_a_damaged_conversion_is_an_error_until_it_is_deleted(bundle_of, convers
     with pytest.raises(InputError) as caught:
         Translator.load(directory, device="cpu", engine="ctranslate2")
     assert str(caught.value) == (
-        f"{folder}: this conversion for CTranslate2 is damaged: delete the directory, and it is"
-        " made anew"
+        f"{folder}: this conversion for CTranslate2 is damaged: delete the directory, which the"
+        " next load makes anew"
     )
     shutil.rmtree(folder)
     loaded(directory)
@@ -190,7 +190,9 @@ def test_cuda_without_a_device_is_an_error(bundle_of, monkeypatch):
     monkeypatch.setattr(ctranslate2_load, "import_ctranslate2", lambda: package)
     monkeypatch.setattr(type(translator.model), "parameters", lambda _: iter([weight]))
 
-    with pytest.raises(InputError, match="device cuda: CTranslate2 finds none here; give device"):
+    with pytest.raises(
+        InputError, match="device cuda: CTranslate2 finds no such device; give device"
+    ):
         ctranslate2_load.load_ctranslate2(translator.bundle, directory, engine)
 
 

@@ -290,8 +290,8 @@ def test_subwords_that_the_vocabulary_lacks_are_cut_up(marian, tmp_path):
     assert source.unk_id not in tokenizer("in the snow").input_ids
     [note] = [note for note in notes if "the vocabulary lacks" in note]
     assert note == (
-        "the vocabulary lacks 1 subword of SentencePiece (▁the): each text with one has other ids"
-        " than in the original, which reads it as unknown"
+        "the vocabulary lacks 1 subword of SentencePiece (▁the): a text with such a subword has"
+        " other ids than in the bundle, where it is unknown"
     )
 
 
@@ -334,18 +334,18 @@ def test_the_search_and_the_card(bundle_of, tmp_path):
     assert "language: [en, de]" in card
     assert "- validation: BLEU 12.3" in card
     assert notes[0] == "it is a MarianMT model"
-    assert any("it is not cut into sentences" in note for note in notes)
-    assert any("length_penalty 1.2 is theirs for 1.5" in note for note in notes)
+    assert any("does not cut a text into sentences" in note for note in notes)
+    assert any("length_penalty 1.2 stands for 1.5" in note for note in notes)
 
 
 REFUSALS = [
     ({"norm": "pre", "tying": "target"}, "tying 'target': Pegasus has one vocabulary"),
     ({"norm_epsilon": 1e-6}, "norm_epsilon 1e-06: MarianMT has 1e-05"),
     ({"source_max_length": 64}, "source_max_length 64 and max_length 60"),
-    ({"embedding_norm": True}, "no family of Hugging Face has all of them"),
+    ({"embedding_norm": True}, "no family of Hugging Face has this combination"),
     (
         {"positions": "learned", "position_offset": 2, "embedding_norm": True},  # BART's
-        "no family of Hugging Face has all of them",
+        "no family of Hugging Face has this combination",
     ),
     (
         {"norm": "pre", "position_frequencies": "tensor2tensor", "position_offset": 2},
@@ -358,7 +358,7 @@ REFUSALS = [
 def test_what_no_family_holds_is_refused(bundle_of, tmp_path, options, message):
     with pytest.raises(UsageError, match=message) as caught:
         export_hugging_face(bundle_of(**options), tmp_path / "out")
-    assert "--to ctranslate2" in str(caught.value)
+    assert "to ctranslate2" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 

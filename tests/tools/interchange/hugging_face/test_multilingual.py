@@ -192,7 +192,7 @@ def test_faulty_directories(directory, family, tmp_path):
     with pytest.raises(InputError, match=r"bpe\.model: cannot be read: No such file"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text(f'{options[:-1]}, "legacy_behaviour": true}}')
-    with pytest.raises(InputError, match="legacy_behaviour: the language stands behind the text"):
+    with pytest.raises(InputError, match="legacy_behaviour puts the language behind a text"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text('{"tokenizer_class": "SMALL100Tokenizer"}')
     with pytest.raises(InputError, match=r"'SMALL100Tokenizer': of a \w+ model, import reads"):

@@ -89,7 +89,7 @@ def test_a_pegasus_of_others_is_refused(directory):
     """It sums up; but `export` writes pre-norm models as Pegasus, and reads them again."""
     change_json(directory / "config.json", model_type="pegasus")
     assert refusal(directory) == (
-        "DIRECTORY: a pegasus model sums up texts, unless `export` has written it; import reads"
+        "DIRECTORY: a pegasus model summarises texts, unless `export` has written it; import reads"
         " marian, m2m_100, mbart"
     )
 
@@ -204,7 +204,7 @@ def test_an_import_loads_what_it_wrote(marian, tmp_path, monkeypatch, capsys):
 
     assert main(["import", str(marian), str(tmp_path / "bundle")]) == 1
     assert capsys.readouterr().err == (
-        f"glassformer: error: {marian}: no bundle can be made of it ({tmp_path / 'bundle'}: it"
+        f"glassformer: error: {marian}: the files make no bundle ({tmp_path / 'bundle'}: it"
         " cannot be loaded)\n"
     )
     assert not list(tmp_path.iterdir())

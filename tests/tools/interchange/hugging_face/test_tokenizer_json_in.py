@@ -120,6 +120,6 @@ def test_joins_that_sentencepiece_cannot_have_are_refused(saved_by_5):
     for changed in (merges[:place] + merges[place + 1 :], [*merges, merges[0]]):
         content["model"]["merges"] = changed
         path.write_text(json.dumps(content))
-        refused(path, "model.merges: not all joins of a piece stand together: import reads what")
+        refused(path, "model.merges: not all joins of a piece stand together: import reads only")
     path.write_text("{")
     refused(path, "not JSON, or cut short (Invalid JSON: EOF while parsing")

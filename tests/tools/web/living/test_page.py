@@ -74,7 +74,7 @@ def test_a_page_that_is_large_says_so_and_one_too_large_is_refused(
         assert main(command) == 0
         printed = capsys.readouterr().out
         assert " MB" in printed
-        assert "note: it is too large for most mail" in printed
+        assert "note: the file is too large for most mail" in printed
 
     monkeypatch.setattr(living_page, "_MOST", 10_000)
     assert main([*words[:2], str(tmp_path / "d.html"), *words[3:]]) == 2
@@ -91,7 +91,7 @@ def test_a_page_that_is_large_says_so_and_one_too_large_is_refused(
         (["--live", "--out", "a.html", "--beam", "3"], "--live takes no"),
         (["--live", "--out", "a.html", "--length-penalty", "0"], "--live takes no"),
         (["--live", "--out", "a.html", "--glossary", "t.tsv"], "--live takes no --glossary"),
-        (["--exact", "float32", "--text", "A", "--out", "a.html"], "it is for a page with --live"),
+        (["--exact", "float32", "--text", "A", "--out", "a.html"], "only a page with --live has w"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(options, error, run_directory, capsys):
@@ -125,5 +125,5 @@ def test_an_existing_file_stays(run_directory, tmp_path, capsys):
     out = tmp_path / "page.html"
     out.write_text("mine")
     assert main(["export", str(run_directory), str(out), "--to", "page"]) == 2
-    assert f"{out}: it exists; give a new file" in capsys.readouterr().err
+    assert f"{out} exists: give a new file" in capsys.readouterr().err
     assert out.read_text() == "mine"

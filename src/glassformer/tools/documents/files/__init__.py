@@ -1,1 +1,1 @@
-"""Files through a translator: the texts in them change, all else stays."""
+"""Reads and writes files whose texts are translated, and whose other content stays."""

@@ -1,4 +1,4 @@
-"""The texts of a file, and how to put their translations in their place."""
+"""The texts of a file, and a way to write the file with translated texts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ __all__ = ["FileContent", "decoded", "replaced"]
 
 @dataclass(frozen=True)
 class FileContent:
-    """The texts of a file, in their order; ``write`` gives the file with other ones in their place.
+    """The texts of a file; ``write`` takes as many other texts and gives the file with them.
 
-    With ``html`` each text is a fragment of HTML, whose markup stays.
+    With ``html``, each text is a fragment of HTML.
     """
 
     texts: list[str]
@@ -40,7 +40,7 @@ def decoded(data: bytes) -> tuple[str, bytes]:
 
 
 def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
-    """The text with a new part in the place of each span; the spans are in order.
+    """The text with new parts for its spans; ``changes`` are sorted by span.
 
     >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
     'The dog sits.'

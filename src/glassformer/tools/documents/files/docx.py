@@ -1,11 +1,9 @@
 """Word documents (.docx): the paragraphs, notes, headers and footers are translated.
 
-A document is a ZIP archive of XML. A paragraph holds runs: texts of one format each. It becomes a
-fragment of HTML. The format of most of its text is the plain one; a run of another format is a
-``span``, and an element without text a point. All other parts of the archive stay byte for byte.
-
-Fields, such as dates and page numbers, stay as they are. Marks of changes go: the text is as if all
-changes were accepted.
+A document is a ZIP archive of XML. A paragraph holds runs, each a text of one format, and becomes a
+fragment of HTML. The format of most of its text is plain; a run of another format is a ``span``,
+and an element without text a point. All other parts of the archive stay byte for byte. Fields, such
+as dates and page numbers, stay as they are. All tracked changes are accepted.
 """
 
 import re
@@ -28,7 +26,7 @@ from glassformer.tools.documents.files.content import FileContent
 
 __all__ = ["read_docx"]
 
-_MAX_BYTES = 100 << 20  # of all parts, unpacked
+_MAX_BYTES = 100 << 20  # bytes of all parts, unpacked
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # a model may write any byte
 _PART = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -41,14 +39,14 @@ def _names(names: str) -> frozenset[str]:
 
 
 _BREAKS = _names("tab br cr")
-_CONTAINERS = _names("ins smartTag moveTo")  # only their content is read
+_CONTAINERS = _names("ins smartTag moveTo")  # go; their content stays
 _HOLDERS = _names("hyperlink sdt dir bdo")  # stay around their content
 _NOISE = _names(
     "proofErr lastRenderedPageBreak del moveFrom moveFromRangeStart moveFromRangeEnd"
     " moveToRangeStart moveToRangeEnd"
 )
 _XML: dict[str, Any] = {"xml_declaration": True, "encoding": "UTF-8", "standalone": True}
-_UNSEEN = _names("lang noProof")  # formats that change nothing to be seen
+_UNSEEN = _names("lang noProof")  # formats without a visible effect
 _NAMES = {"break": "br", "point": "img", "link": "a"}
 _TAG = re.compile(r'<(?P<close>/?)(?P<name>span|a|img|br)(?: id="(?P<id>\d+)")?>')
 
@@ -58,7 +56,7 @@ _Piece: TypeAlias = tuple[str, Any, Element | None]
 
 
 def read_docx(data: bytes) -> FileContent:
-    """The paragraphs of a Word document as HTML. Raises InputError if it is none."""
+    """The paragraphs of a Word document as HTML. Raises InputError for any other file."""
     parts = _parts(data)
     trees = {info: _tree(part) for info, part in parts.items() if _PART.fullmatch(info.filename)}
     if not trees:
@@ -106,8 +104,8 @@ class _Paragraph:
 
     def __init__(self, element: Element) -> None:
         self._element = element
-        self._formats: list[Element] = []  # of the spans
-        self._elements: list[list[Element]] = []  # of the breaks, points and links
+        self._formats: list[Element] = []  # by the id of a span
+        self._elements: list[list[Element]] = []  # by the id of a break, point or link
         pieces = _merged(_pieces(element))
         texts = [(text, form) for kind, text, form in pieces if kind == "text"]
         self.has_letters = any(has_letters(text) for text, _ in texts)
@@ -140,9 +138,9 @@ class _Paragraph:
         for tag in _TAG.finditer(html):
             _add_text(parents[-1], html[place : tag.start()], formats[-1])
             place = tag.end()
-            open_ones = formats if tag["name"] == "span" else parents
+            stack = formats if tag["name"] == "span" else parents
             if tag["close"]:
-                del open_ones[max(1, len(open_ones) - 1) :]
+                del stack[max(1, len(stack) - 1) :]
             elif tag["name"] == "span":
                 formats.append(self._formats[int(tag["id"])])
             else:
@@ -163,7 +161,7 @@ def _content(element: Element) -> list[Element]:
 
 
 def _holder(element: Element) -> Element:
-    """The element that holds the content of a link, or of a control."""
+    """The element that holds the content of a link or of a content control."""
     content = element.find(f"{_W}sdtContent")
     return element if content is None else content
 
@@ -203,9 +201,9 @@ def _pieces_of_run(run: Element) -> Iterator[_Piece]:
 
 
 def _end_of_field(children: Sequence[Element], first: int) -> int | None:
-    """The number of the run that ends the field which run ``first`` begins; None: it begins none.
+    """The number of the run that ends the field begun by run ``first``; None if it begins none.
 
-    A field that goes on in another paragraph ends here before its own text.
+    A field that goes on in another paragraph ends before the field's text.
     """
     depth, separate = 0, None
     for number in range(first, len(children)):
@@ -220,26 +218,26 @@ def _end_of_field(children: Sequence[Element], first: int) -> int | None:
 
 
 def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """The pieces, with neighbouring texts of one format as one: Word cuts them anywhere."""
+    """The pieces, with neighbouring texts of one format joined, as Word cuts texts anywhere."""
     merged: list[_Piece] = []
     for form, group in groupby(pieces, lambda piece: piece[0] == "text" and _key(piece[2])):
         if form is False:  # no texts
             merged += group
         else:
-            (_, first, same), *others = group
-            merged.append(("text", first + "".join(text for _, text, _ in others), same))
+            (_, first, element), *others = group
+            merged.append(("text", first + "".join(text for _, text, _ in others), element))
     return merged
 
 
 def _key(form: Element | None) -> bytes:
-    """A format, to be compared."""
+    """The visible part of a format, as bytes that compare."""
     if form is None:
         return b""
     return b"".join(etree.tostring(child) for child in form if child.tag not in _UNSEEN)
 
 
 def _add(parent: Element, element: Element) -> None:
-    """Append an element; one from inside a run gets a run of the same format around it."""
+    """Append an element; an element from inside a run gets a run of equal format around it."""
     owner = element.getparent()
     if owner is not None and owner.tag == _RUN:
         parent = _new_run(parent, owner.find(_FORMAT))

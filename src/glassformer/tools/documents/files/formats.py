@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "read_file", "translated_file"]
 def read_file(data: bytes, format: str) -> FileContent:
     """The texts of a file in one of the ``FORMATS``.
 
-    Raises InputError if the file is damaged, or not of this format.
+    Raises InputError if the file is damaged or has another format.
 
     >>> content = read_file(b"Hi, all.", "txt")
     >>> content.texts, content.write(["Hallo zusammen."])
@@ -35,12 +35,12 @@ def translated_file(
     language: str | None = None,
     **options: Unpack[TranslateSettings],
 ) -> bytes:
-    """The file with its texts translated to ``language``; ``options`` are the translator's."""
+    """The file with texts translated to ``language``; ``options`` go to the translator."""
     content = read_file(data, format)
     if content.html:
         texts = translated_html(translator, content.texts, language=language, **options)
     else:
-        texts = [found.text for found in translator.translate(content.texts, **options)]
+        texts = [item.text for item in translator.translate(content.texts, **options)]
     return content.write(texts)
 
 
@@ -66,4 +66,4 @@ _READERS: dict[str, Callable[[bytes], FileContent]] = {
     "docx": _read_docx,
 }
 FORMATS = tuple(_READERS)
-"""The names of the formats: the endings of their files' names."""
+"""The names of the formats, each the ending of a file's name."""

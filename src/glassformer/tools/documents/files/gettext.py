@@ -1,7 +1,7 @@
 """Messages of programs: gettext's .po and .pot files.
 
-A message without a translation gets one, and the flag fuzzy; every other byte stays. The libraries
-that we know, Babel and polib, write the file anew, and lose parts of it.
+A message without a translation gets a translation and the flag fuzzy; every other byte stays. Babel
+and polib would write the whole file anew, and lose parts of it.
 """
 
 import re
@@ -37,7 +37,7 @@ _LETTERS = {escape: chr(code) for code, escape in _ESCAPES.items()}
 class _Message(NamedTuple):
     """A message: its text, or its singular and plural; all forms of its translation, as one text.
 
-    `span` is that of the forms. `flag` is fuzzy as it has to be written at `place`.
+    `span`: span of the forms. `flag`: the text that marks the message as fuzzy at `place`.
     """
 
     texts: list[str]
@@ -48,9 +48,9 @@ class _Message(NamedTuple):
 
 
 def read_gettext(data: bytes) -> FileContent:
-    """The messages without a translation; their translations are marked as fuzzy.
+    """The messages without a translation; new translations are marked as fuzzy.
 
-    Fuzzy is gettext's word for a translation to be checked: programs do not show it.
+    Gettext calls a translation fuzzy that a person must check, and programs do not show it.
 
     >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
     >>> content.texts
@@ -75,18 +75,21 @@ def read_gettext(data: bytes) -> FileContent:
         for message in untranslated:
             forms = {"msgstr": next(rest)}
             if len(message.texts) > 1:
-                one, many = forms["msgstr"], next(rest)
-                forms = {f"msgstr[{n}]": one if n == singular else many for n in range(count)}
+                singular_form, plural_form = forms["msgstr"], next(rest)
+                forms = {
+                    f"msgstr[{n}]": singular_form if n == singular else plural_form
+                    for n in range(count)
+                }
             lines = [line for keyword, form in forms.items() for line in _lines(keyword, form)]
             changes.append(((message.place, message.place), message.flag))
             changes.append((message.span, line_end.join(lines)))
         return mark + replaced(text, changes).encode()
 
-    return FileContent([one for message in untranslated for one in message.texts], write)
+    return FileContent([text for message in untranslated for text in message.texts], write)
 
 
 def _messages(text: str, line_end: str) -> Iterator[_Message]:
-    """All messages but the obsolete ones. Raises InputError if the file has another part."""
+    """All messages without the obsolete ones. Raises InputError if the file has any other part."""
     end = 0
     for match in _MESSAGE.finditer(text):
         before, end = (end, match.start()), match.end()
@@ -110,13 +113,13 @@ def _check_between(text: str, start: int, end: int) -> None:
 
 
 def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
-    """The place and text of the flag for the message after these comments.
+    """The place and text of the flag for a message; its comments are ``text[start:end]``.
 
-    It goes to the message's other flags, or on a line before its previous text and the message.
+    The flag joins other flags, or has a line before the previous text (``#|``) and the message.
     """
     new = place, flag = end, f"#, fuzzy{line_end}"
     for comment in _COMMENT.finditer(text, start, end):
-        if comment["kind"] == "~":  # an obsolete message: the flags before are its own
+        if comment["kind"] == "~":  # an obsolete message, which has the flags before it
             place, flag = new
         elif comment["kind"] == ",":
             place, flag = comment.end("kind"), "" if "fuzzy" in comment[0] else " fuzzy,"
@@ -126,9 +129,9 @@ def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
 
 
 def _plural_forms(header: str) -> tuple[int, int]:
-    """The number of plural forms, and the form of one thing; as in English without a formula.
+    """The number of plural forms, and the number of the singular; English's without a formula.
 
-    Raises InputError if the file cannot take translations: for its charset, or its plural forms.
+    Raises InputError if the charset or the plural forms of the file are unknown.
     """
     charset = re.search(r"charset=([^\s;]+)", header)
     if charset and charset[1].lower() not in ("utf-8", "utf8", "charset"):  # CHARSET: a template
@@ -151,12 +154,12 @@ def _plural_forms(header: str) -> tuple[int, int]:
 
 
 def _text(strings: str) -> str:
-    """The text of one or several strings."""
+    """The text of quoted strings, joined."""
     quoted = "".join(_STRING.findall(strings))
     return _ESCAPE.sub(lambda escape: _LETTERS.get(escape[0], escape[0]), quoted)
 
 
 def _lines(keyword: str, text: str) -> list[str]:
-    """The text after its keyword, with a string for each of its lines."""
+    """The lines of a keyword and a text, with a quoted string for each line of the text."""
     strings = [f'"{line.translate(_ESCAPES)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
     return [f"{keyword} {strings[0]}"] if len(strings) == 1 else [f'{keyword} ""', *strings]

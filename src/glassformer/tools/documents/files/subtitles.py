@@ -1,11 +1,11 @@
 """Subtitles: SubRip (.srt) and WebVTT (.vtt). Numbers, times, settings, notes and styles stay.
 
-The lines of a cue are one text, because a sentence goes over them. Its translation has as many
-lines, of similar lengths. A text of its own begins at a dash, a note or a voice, because another
-person speaks or sings. So does each line in brackets or between notes, and each whole sentence in a
-tag of its own.
+The lines of a cue are one text, because a sentence goes over several lines. The translation has as
+many lines, of similar lengths. A new text begins at a dash, a musical note or a voice, because
+another person speaks or sings. A line in brackets or between musical notes is a separate text, as
+is a whole sentence in a tag.
 
-The libraries for subtitles that we know write the file anew, and lose settings and notes of a cue.
+Other libraries for subtitles write the file anew, and lose settings and notes of a cue.
 """
 
 import re
@@ -17,8 +17,8 @@ from glassformer.tools.documents.files.content import FileContent, decoded, repl
 
 __all__ = ["read_subtitles"]
 
-# A line with times, and the lines up to the next cue, which begins with its number or its times. In
-# WebVTT a blank line ends the cue, because notes, styles and names of cues may follow.
+# A line with times, and the lines up to the next cue's number or times. In WebVTT a blank line ends
+# a cue, because notes, styles and names of cues may follow.
 _CUE, _WEB_CUE = (
     re.compile(
         r"^(?>[^\n]*?-->)[^\n]*+\n"
@@ -33,14 +33,14 @@ _MARKS = r"\[\]()（）【】♪♫"
 _ALONE = re.compile(rf"\s*[{_MARKS}]\s*([^{_MARKS}]*[^\s{_MARKS}])\s*[{_MARKS}]\s*")
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’»]?(?:</\w+>)?\s*\Z")
 _IN_TAG = re.compile(r"<(\w+)[^<>]*>.*[.!?…]['\"”’»]?</\1>")
-_PIECE = re.compile(r"<[^<>]*>|&#?\w{1,31};|.", re.DOTALL)  # a tag, or what is one character
+_PIECE = re.compile(r"<[^<>]*>|&#?\w{1,31};|.", re.DOTALL)  # a tag, an entity or a character
 _POSITION = re.compile(r"(?:\{\\[^{}\n]*\})*")  # such as {\an8}, at the beginning of a cue
 
 
 def read_subtitles(data: bytes, *, escaped: bool) -> FileContent:
     """The texts of subtitles; ``escaped``: WebVTT, where characters are escaped as in HTML.
 
-    Raises InputError for another file.
+    Raises InputError for any other file.
 
     >>> srt = b"1\\n00:01,000 --> 00:02,000\\nTom & <i>Ann</i>\\nare here.\\n"
     >>> content = read_subtitles(srt, escaped=False)
@@ -55,7 +55,9 @@ def read_subtitles(data: bytes, *, escaped: bool) -> FileContent:
     """
     text, mark = decoded(data)
     if escaped and not text.startswith("WEBVTT"):
-        raise InputError("not WebVTT: the first line does not begin with WEBVTT: is it srt?")
+        raise InputError(
+            "not WebVTT: the first line does not begin with WEBVTT; the file may be srt"
+        )
     if not escaped and text.strip() and "-->" not in text:
         raise InputError("not subtitles: no line has times, as 00:00:01,000 --> 00:00:02,000")
     spans, texts = [], []
@@ -65,8 +67,8 @@ def read_subtitles(data: bytes, *, escaped: bool) -> FileContent:
         block = text[start : cue.end(1)].rstrip()
         for offset, lines in _texts(block):
             spans.append((start + offset, start + offset + len(lines)))
-            one = " ".join(lines.split())
-            texts.append(one if escaped else _escaped(one))
+            line = " ".join(lines.split())
+            texts.append(line if escaped else _escaped(line))
 
     def write(translations: list[str]) -> bytes:
         cues = []
@@ -103,23 +105,23 @@ def _texts(block: str) -> list[tuple[int, str]]:
 
 
 def _escaped(text: str) -> str:
-    """SubRip as HTML: its tags stay tags, and every other character is itself."""
-    parts = re.split(f"({_TAG.pattern})", text)  # every second one is a tag
+    """SubRip as HTML: tags stay, and all other text is escaped."""
+    parts = re.split(f"({_TAG.pattern})", text)  # every second part is a tag
     parts[::2] = [escape(part, quote=False) for part in parts[::2]]
     return "".join(parts)
 
 
 def _wrapped(text: str, count: int) -> list[str]:
-    """The text in ``count`` lines or fewer, of similar lengths without their tags."""
-    gaps: list[tuple[int, int]] = []  # the characters seen before a space, and its place
-    seen = 0
+    """The text in ``count`` lines or fewer, of similar lengths (tags do not count)."""
+    gaps: list[tuple[int, int]] = []  # for each space, the visible characters before, and the place
+    visible = 0
     for piece in _PIECE.finditer(text):
         if piece[0] == " ":
-            gaps.append((seen, piece.start()))
-        seen += not piece[0].startswith("<")
+            gaps.append((visible, piece.start()))
+        visible += not piece[0].startswith("<")
     lines, start, least = [], 0, 0
     for number in range(1, count):
-        wanted = seen * number / count
+        wanted = visible * number / count
         after = bisect_left(gaps, (wanted, 0), least)
         beside = range(max(after - 1, least), min(after + 1, len(gaps)))
         if not beside:

@@ -14,7 +14,7 @@ _ROW, _LETTERS, _BETWEEN = 0.28, 10.0, 2.2
 def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
     """The words of both texts in two columns, with a line for each link.
 
-    The darker a line, the surer the link. Words without a link are grey. ``links`` come from
+    Surer links have darker lines. Words without a link are grey. ``links`` come from
     ``Translation.alignment`` or from :func:`~glassformer.alignment.align.align`.
 
     Raises:

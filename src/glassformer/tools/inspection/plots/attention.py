@@ -31,7 +31,7 @@ __all__ = [
     "plot_attentions",
 ]
 
-_WRITTEN_IN = 14  # the most tokens whose numbers fit the squares
+_WRITTEN_IN = 14  # the greatest number of tokens for which numbers fit into the squares
 
 
 def plot_attention(
@@ -39,9 +39,9 @@ def plot_attention(
 ) -> Figure:
     """The attention of one sentence.
 
-    Without ``layer`` and ``head``, all of them, layers by heads. Both are indices, from 0; the
-    titles count from 1. ``head="mean"`` is the mean over the heads, and over the layers too if
-    ``layer`` is None.
+    Without ``layer`` and ``head``, the picture shows all layers by all heads. Both are indices from
+    0; the titles count from 1. ``head="mean"`` is the mean over the heads, and over the layers too
+    if ``layer`` is None.
 
     Raises:
         UsageError: a layer or head that the model does not have.
@@ -60,16 +60,16 @@ def plot_attention(
 
 
 def plot_attentions(attentions: Mapping[str, Attention], *, title: str) -> Figure:
-    """A row for each translator and a column for each layer: the mean of the heads.
+    """The mean of the heads, with a row for each translator and a column for each layer.
 
-    InputError if the translators cut the pair into other subwords.
+    InputError if the translators cut the sentence pair into different subwords.
     """
     first = next(iter(attentions.values()))
     words = (first.query_labels, first.key_labels)
     layers = range(len(first.weights))
     for name, each in attentions.items():
         if (each.query_labels, each.key_labels, range(len(each.weights))) != (*words, layers):
-            raise InputError(f"{name}: other subwords or layers than {next(iter(attentions))}")
+            raise InputError(f"{name} has other subwords or layers than {next(iter(attentions))}")
     return plot_attention_grid(
         torch.stack([attention.weights.mean(dim=1) for attention in attentions.values()]),
         *words,
@@ -87,9 +87,9 @@ def plot_attention_head(
     title: str = "Attention",
     axes_labels: tuple[str, str] = ("query", "key"),
 ) -> Figure:
-    """One head: row ``i`` shows how query ``i`` spreads its attention over the keys.
+    """The weights of one head, with a row for each query and a column for each key.
 
-    In short sentences the squares show the weights in hundredths.
+    In short sentences the squares hold the weights in hundredths.
 
     >>> import torch
     >>> weights = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
@@ -123,7 +123,7 @@ def plot_attention_grid(
     axes_labels: tuple[str, str] = ("query", "key"),
     names: Sequence[Sequence[str]] | None = None,
 ) -> Figure:
-    """Layers by heads, on one scale; ``names`` are the panels' titles.
+    """A panel for each layer and head, on one scale; ``names`` are the panels' titles.
 
     >>> import torch
     >>> weights = torch.rand(2, 3, 4, 5).softmax(dim=-1)
@@ -183,7 +183,7 @@ def _select(
 
 
 def _names(layers: int, heads: int) -> list[list[str]]:
-    """Titles count from 1: the numbers that ``glassformer plot`` takes."""
+    """The panels' titles, which count from 1, as ``glassformer plot`` does."""
     return [
         [f"layer {layer + 1}, head {head + 1}" for head in range(heads)] for layer in range(layers)
     ]

@@ -1,7 +1,7 @@
 """The canvas of all pictures: figures, colours, matrices, numbers, and saving.
 
-The figures are matplotlib's own and open no window: ``figure.savefig`` or :func:`save` writes
-one. In every picture blue is a large number, white is zero, and red is below zero.
+The figures are matplotlib's and open no window; ``figure.savefig`` or :func:`save` writes a file.
+In every picture blue is a large number, white is zero, and red is below zero.
 """
 
 import io
@@ -63,7 +63,7 @@ SUFFIXES = (".png", ".svg")
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches; its layout keeps all parts apart."""
+    """An empty figure of a size in inches; the layout keeps all parts apart."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -78,7 +78,7 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as PNG or SVG, by the file's name; equal figures give equal bytes."""
     suffix = picture_suffix(path)
-    figure.draw_without_rendering()  # lays out once, so that saving knows the true sizes
+    figure.draw_without_rendering()  # lays the figure out, so that saving knows the true sizes
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
         metadata = {"Date": None} if suffix == ".svg" else None
@@ -109,14 +109,14 @@ def tidy(axes: Axes, title: str, *, x: str, y: str) -> None:
 
 
 def thousands(axes: Axes) -> None:
-    """Numbers along x as in 20,000."""
+    """Format the numbers along x with commas, as in 20,000."""
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
 
 
 def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
-    """A square for each number, row 0 at the top, with thin lines between few squares.
+    """Draw a square for each number, row 0 at the top, with thin lines if the squares are few.
 
-    ``options`` are those of ``Axes.imshow``, such as ``vmin`` and ``cmap``.
+    ``options`` go to ``Axes.imshow``, such as ``vmin`` and ``cmap``.
     """
     rows, columns = values.shape
     image = axes.imshow(
@@ -136,7 +136,7 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
 def draw_scale(
     figure: Figure, image: AxesImage, axes: Axes | NDArray[np.object_], *, label: str
 ) -> None:
-    """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
+    """Draw a colour bar, at most 3.5 inches long, for one or many ``axes``."""
     height = figure.get_figheight() - 1.2
     length = min(0.9 * height, 3.5)
     shrink = length / height

@@ -13,10 +13,10 @@ __all__ = ["plot_boxes", "plot_figure1"]
 
 # Inches, from the lower left corner.
 _WIDTH, _HEIGHT, _NORM = 2.9, 0.64, 0.3
-_GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes, around a block, of a line beside it
+_GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes; around a block; from a box to a side line
 _LEFT = {"encoder": 1.0, "decoder": 5.3, "output": 5.3}
 _FOOT = 0.62
-_LETTERS = 14  # of a line in a box with a link
+_LETTERS = 14  # in a line of a box with a link
 _PAGE = 9.2
 _TINTS = {"Attention": "#9ecae1", "Feed Forward": "#c6dbef", "Norm": "#f1f3f5", "": "#deebf7"}
 _OWN, _MISTAKE = "#1f7a3d", "#b5364a"
@@ -48,7 +48,7 @@ class _Drawn:
 
 
 def plot_figure1(trace: Trace) -> Figure:
-    """Figure 1 of a trace's model, with its sentence at the foot."""
+    """Figure 1 of a trace's model, with the trace's sentence at the foot."""
     source, target = trace.bounds.source_pieces, trace.bounds.target_pieces
     feet = {
         "encoder": (trace.source.text, f"{source} source pieces"),
@@ -60,12 +60,12 @@ def plot_figure1(trace: Trace) -> Figure:
 def plot_boxes(
     boxes: Sequence[Box], feet: dict[str, tuple[str, str]], *, links: dict[str, str] | None = None
 ) -> Figure:
-    """Every box of a model with its input and output shapes and its parameters.
+    """Every box of a model with input shape, output shape and parameters.
 
-    Shapes are without the batch, length first. The picture has one layer of each stack with
-    ``N ×`` beside it, as in the paper, and that layer's parameters. In a pre-norm model Norm stands
-    before the sublayer and the sum behind it. ``feet`` has two texts below each stack. With
-    ``links`` by the boxes' names a box has its title alone, and leads to its address in an SVG.
+    Shapes are without the batch, length first. The picture has one layer of each stack, with
+    ``N ×`` beside it, as in the paper. In a pre-norm model Norm stands before the sublayer and the
+    sum behind it. ``feet`` has two texts below each stack. ``links`` hold addresses by the boxes'
+    names for an SVG; a box with an address shows only the title.
     """
     columns = {
         "encoder": _column([box for box in boxes if box.stack == "encoder"]),
@@ -98,7 +98,7 @@ def plot_boxes(
 
 
 def _column(boxes: Sequence[Box]) -> list[_Drawn]:
-    """The boxes one above the other; only the first layer. Only a pre-norm stack ends in a Norm."""
+    """The boxes of the first layer, one above another. Only a pre-norm stack ends in a Norm."""
     shown = [box for box in boxes if box.layer in (None, 0)]
     if any(box.title == "Norm" for box in boxes):
         for place in range(2, len(shown) - 1, 2):
@@ -154,7 +154,7 @@ def _learned(box: Box, titles: dict[str, str]) -> str:
 
 
 def _draw_block(axes: Axes, block: Sequence[_Drawn], layers: int) -> None:
-    """The frame of a layer, the number of layers, and the residual connections on its outside."""
+    """Draw a layer's frame, the number of layers, and the residual connections beside it."""
     left, bottom = block[0].left - 2 * _ASIDE, block[0].bottom - _GAP
     width, height = _WIDTH + 4 * _ASIDE, block[-1].top + 0.2 - bottom
     frame = Rectangle((left, bottom), width, height, facecolor="none", edgecolor="#c3c9cf", lw=1.2)
@@ -168,7 +168,7 @@ def _draw_block(axes: Axes, block: Sequence[_Drawn], layers: int) -> None:
         end = lower.left if outward < 0 else lower.right
         aside = end + _ASIDE * outward
         below, beside = lower.bottom - 0.15, upper.bottom + _NORM / 2
-        if lower.height < upper.height:  # pre-norm: the sum comes last
+        if lower.height < upper.height:  # in pre-norm, the sum comes last
             beside, end = upper.top + 0.1, lower.middle + 0.07 * outward
             axes.text(lower.middle, beside, "+", bbox=_CIRCLE, **_CENTRED)
         axes.plot([lower.middle, aside, aside], [below, below, beside], **_LINE)
@@ -176,7 +176,7 @@ def _draw_block(axes: Axes, block: Sequence[_Drawn], layers: int) -> None:
 
 
 def _draw_memory(axes: Axes, last: _Drawn, decoder: Sequence[_Drawn]) -> None:
-    """The arrow from the encoder's output to the cross-attention."""
+    """Draw the arrow from the encoder's output to the cross-attention."""
     cross = next(drawn for drawn in decoder if drawn.box.name.endswith("cross_attention"))
     between, above = (last.right + cross.left) / 2, last.top + 0.2
     into = cross.bottom + cross.height / 2

@@ -1,11 +1,11 @@
-"""The paper's figure 2 for sizes of one's own: both attentions, with the shape of each arrow."""
+"""The paper's figure 2 with the shapes of both attentions, for any sizes."""
 
 from glassformer.config import check_width
 from glassformer.tools.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 
 __all__ = ["plot_figure2"]
 
-_WIDTH, _HEIGHT, _STEP = 2.4, 0.46, 0.92  # of a box, and from box to box, in inches
+_WIDTH, _HEIGHT, _STEP = 2.4, 0.46, 0.92  # in inches: width and height of a box, box to box
 _TINTS = {"MatMul": "#c6dbef", "SoftMax": "#c7e9c0", "Scaled Dot-Product Attention": "#9ecae1"}
 _BOTTOM = 5.3
 
@@ -58,7 +58,7 @@ def plot_figure2(
 def _column(
     axes: Axes, left: float, title: str, inputs: str, boxes: tuple[tuple[str, str], ...]
 ) -> None:
-    """Boxes from the bottom to the top, each with its result beside it."""
+    """Draw boxes from the bottom to the top, each with its result to the right."""
     middle = left + _WIDTH / 2
     axes.text(middle, 0.45, title, ha="center", color=INK, weight="bold")
     axes.text(middle, _BOTTOM + 0.2, inputs, ha="center", va="center", color=GREY, fontsize=9)

@@ -1,6 +1,6 @@
-"""Tokens as labels of pictures: letters that fit, in a font that has them.
+"""Writes tokens of any language as labels in pictures, in letters and fonts that fit.
 
-Tokens are of any language. A character that no installed font has becomes □, and a note says so.
+A character that no installed font has becomes □, and a note at the foot says so.
 """
 
 import unicodedata
@@ -28,7 +28,7 @@ __all__ = [
     "write",
 ]
 
-LONGEST_LABEL = 18  # characters; a longer one is cut
+LONGEST_LABEL = 18  # characters; a longer label is cut
 
 # Fonts for scripts that matplotlib's own font lacks, in the order of preference.
 _FALLBACKS = (
@@ -59,8 +59,8 @@ def label_tokens(
 ) -> None:
     """Write tokens at the rows and columns of a matrix whose squares are ``cell`` inches wide.
 
-    The letters fit the squares. If even the smallest do not, every second (third, …) token is
-    written. Without labels there are no ticks.
+    The letters fit the squares. If even the smallest letters do not fit, only every second (third,
+    …) token is written. Without labels there are no ticks.
     """
     size = _points(cell)
     step = 1 + int(size / (72 * cell * 0.95))
@@ -87,7 +87,7 @@ def label_inches(labels: Sequence[str], cell: float) -> float:
 
 
 def text_inches(text: str, points: float) -> float:
-    """The length of a text in letters of this size; an estimate from above.
+    """The length of a text in letters of ``points``; an estimate from above.
 
     >>> text_inches("word", 9.0) < text_inches("words", 9.0) < text_inches("words", 9.5)
     True
@@ -98,9 +98,9 @@ def text_inches(text: str, points: float) -> float:
 
 
 def write(axes: Axes, x: float, y: float, text: str, **options: Any) -> Text:
-    """Write words of a sentence, as :func:`drawable`, in fonts that have them.
+    """Write words of a sentence in fonts that have the characters, or □ (:func:`drawable`).
 
-    ``options`` are those of ``Axes.text``, such as ``fontsize``.
+    ``options`` go to ``Axes.text``, such as ``fontsize``.
     """
     style: dict[str, Any] = {"fontfamily": _families(), "parse_math": False, "color": INK}
     return axes.text(x, y, drawable(text), **(style | {"va": "center"} | options))

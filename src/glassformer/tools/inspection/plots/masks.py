@@ -1,4 +1,4 @@
-"""Masks of given sentences (sections 3.1 and 3.2.3): the keys that each query may attend to."""
+"""The masks of sentences (sections 3.1 and 3.2.3), by which a query may attend to a key."""
 
 from collections.abc import Sequence
 
@@ -30,10 +30,10 @@ _HIDDEN, _SEEN = "#e3e6ea", "#08519c"
 
 
 def plot_masks(source: Sequence[str] = (), target: Sequence[str] = ()) -> Figure:
-    """The masks of a source, of a target, or of a pair: the pair has cross-attention too.
+    """The masks of a source, of a target, or of a pair, which has cross-attention too.
 
     Row ``i`` shows the keys that query ``i`` may attend to. ``source`` holds the tokens that the
-    encoder reads, ``target`` those that the decoder reads, from the start symbol on; ``<pad>`` is
+    encoder reads, ``target`` the tokens that the decoder reads, with the start symbol; ``<pad>`` is
     padding.
 
     >>> [axes.get_title() for axes in plot_masks(["A", "dog", "</s>", "<pad>"]).axes]
@@ -76,7 +76,7 @@ def plot_masks(source: Sequence[str] = (), target: Sequence[str] = ()) -> Figure
 def _mask(
     part: AttentionPart, queries: Sequence[str], keys: Sequence[str]
 ) -> Bool[Tensor, "q_len k_len"]:
-    """The model's own mask of an attention, for these tokens."""
+    """The mask of an attention for ``queries`` and ``keys``, computed by the model's code."""
     ids = torch.tensor([[int(token != PAD) for token in keys]])
     mask = target_mask(ids, 0) if part == "decoder" else padding_mask(ids, 0)
     return mask[0, 0].expand(len(queries), len(keys))

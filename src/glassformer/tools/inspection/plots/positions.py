@@ -27,7 +27,7 @@ def plot_position_lines(
 ) -> Figure:
     """Some columns of the table over the positions.
 
-    ``columns=None``: sine and cosine of two rates, at a fifth and 3 tenths of the width.
+    ``columns=None``: sine and cosine of two rates, at a fifth and three tenths of the width.
 
     >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
     ['column 4', 'column 5']
@@ -65,7 +65,7 @@ def _default_columns(d_model: int, layout: Layout | None) -> list[int]:
 def plot_position_heatmap(
     length: int = 100, d_model: int = 128, **table: Unpack[TableOptions]
 ) -> Figure:
-    """The whole table: fast waves in the first columns (of each half), slow ones in the last.
+    """The whole table, with fast waves in the first columns (of each half) and slow waves last.
 
     >>> plot_position_heatmap(50, 32).axes[0].get_ylabel()
     'position'

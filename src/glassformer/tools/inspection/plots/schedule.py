@@ -15,7 +15,7 @@ def plot_schedule(
     *,
     updates: int = 20_000,
 ) -> Figure:
-    """Equation 3 for pairs of d_model and warm-up: a linear rise, then 1 / sqrt(update).
+    """Equation 3, a linear rise and then 1 / sqrt(update), for pairs of d_model and warm-up.
 
     >>> [line.get_label() for line in plot_schedule([(512, 4000)]).axes[0].lines]
     ['d_model 512, warm-up 4,000']

@@ -1,4 +1,4 @@
-"""A run's curves from its ``metrics.jsonl``: loss, learning rate, validation scores."""
+"""Curves of loss, learning rate and validation scores from a run's ``metrics.jsonl``."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ __all__ = [
 
 Record = Mapping[str, Any]
 _MOST_BYTES = 256 << 20
-_LABEL = 60  # characters of the legend: the end of a longer path
+_LABEL = 60  # characters in the legend; a longer path loses its beginning
 
 
 def read_metrics(path: Path) -> list[Record]:
-    """The records of a run's ``metrics.jsonl``; ``path`` is that file or the run's directory.
+    """The records of a run's ``metrics.jsonl``; ``path`` is the file or the run's directory.
 
-    It leaves out a last line without a line end: training is writing it.
+    A last line without a line end is left out, because training is still writing it.
     """
     file = path / "metrics.jsonl" if path.is_dir() else path
     if not file.exists():
@@ -53,15 +53,15 @@ def read_metrics(path: Path) -> list[Record]:
             ) from None
         records.append(record)
     if not records:
-        raise InputError(f"{file}: nothing is recorded yet; wait for the first updates")
+        raise InputError(f"{file} has no records yet; wait for the first updates")
     return records
 
 
 def plot_training(metrics: Path | Sequence[Record]) -> Figure:
-    """Loss and perplexity, learning rate, and scores on the validation pairs, one above the other.
+    """Panels of loss and perplexity, of learning rate, and of scores on the validation pairs.
 
-    ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records themselves. Without
-    recorded scores there is no panel for them.
+    ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records. Without recorded
+    scores the panel of scores is left out.
 
     >>> first = {"kind": "update", "update": 100, "loss": 4.2, "learning_rate": 1e-3}
     >>> len(plot_training([first, first | {"update": 200, "loss": 3.9}]).axes)
@@ -81,7 +81,7 @@ def plot_training(metrics: Path | Sequence[Record]) -> Figure:
 
 
 def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
-    """The cross-entropy of each run over its updates: training as lines, validation as dots.
+    """The cross-entropy of each run over the updates, in training (lines) and validation (dots).
 
     >>> record = {"kind": "update", "update": 50, "perplexity": 9.0}
     >>> figure = plot_losses({"a": [record], "b": [record | {"perplexity": 7.0}]})
@@ -103,9 +103,9 @@ def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
 
 
 def score_table(runs: Mapping[str, Sequence[Record]]) -> str:
-    """The final score of each run, by the name of the text, then their mean and their range.
+    """A table of each run's final scores by text, with mean and range.
 
-    It is BLEU, or the chrF++ of a run that BLEU cannot rank.
+    A score is BLEU, or chrF++ for a run that BLEU cannot rank.
 
     >>> score = {"kind": "score", "update": 9, "name": "test"}
     >>> print(score_table({"a": [score | {"bleu": 30.0}], "b": [score | {"bleu": 32.0}]}))
@@ -145,7 +145,7 @@ def _decimals(score: float | None) -> str:
 
 
 def _curve(records: Sequence[Record], kind: str, name: str) -> tuple[list[int], list[float]]:
-    """The updates, and the values of ``name``, in the records of this kind that have it."""
+    """The updates and values of ``name`` in the records of ``kind`` that hold it."""
     chosen = [each for each in records if each["kind"] == kind and each.get(name) is not None]
     return [each["update"] for each in chosen], [each[name] for each in chosen]
 

@@ -1,7 +1,7 @@
-"""Arrays as text: 8, 16 or 32 bits for each number, with a scale and an offset, in base64.
+"""Writes arrays as text: numbers of 8, 16 or 32 bits, with a scale and an offset, in base64.
 
-A page draws a weight as a colour: 8 bits are enough, and a page to mail should be small. Queries,
-keys and values stay float32: readers sum them up again.
+A page draws a weight as a colour, for which 8 bits are enough, and a page to mail should be small.
+Queries, keys and values stay float32, because readers compute products from them.
 """
 
 import base64
@@ -21,7 +21,7 @@ _TYPES: dict[str, str] = {"u8": "<u1", "u16": "<u2", "f32": "<f4"}
 
 @dataclass(frozen=True)
 class EncodedArray:
-    """An array: ``number = offset + scale * stored``, row by row, the last axis fastest.
+    """An encoded array, row by row, with ``number = offset + scale * stored``.
 
     >>> import torch
     >>> encoded = encode_array(torch.tensor([[0.0, 0.5], [1.0, 0.25]]), "u8")
@@ -38,7 +38,7 @@ class EncodedArray:
     """The stored numbers in base64."""
 
     def array(self) -> npt.NDArray[np.float32]:
-        """The numbers; each is off by at most half a ``scale``."""
+        """The numbers, with an error of at most half a ``scale``."""
         stored = np.frombuffer(base64.b64decode(self.data), _TYPES[self.kind])
         numbers = self.offset + self.scale * stored.reshape(self.shape).astype(np.float64)
         return numbers.astype(np.float32)
@@ -47,7 +47,7 @@ class EncodedArray:
 def encode_array(values: Tensor, kind: Kind) -> EncodedArray:
     """Store the smallest number as 0 and the largest as the largest integer of ``kind``.
 
-    If no number is below 0, 0 counts as the smallest: a weight of 0 stays exactly 0.
+    If no number is below 0, 0 counts as the smallest, so that a weight of 0 stays exactly 0.
     """
     numbers = values.detach().double().cpu().numpy()
     if kind == "f32":

@@ -1,8 +1,8 @@
 """Builds the trace of one translation.
 
 First the translator's own search runs, observed by a watch. Then the model reads source and answer
-once more, as in training, with every sublayer captured. The numbers are those of decoding step by
-step, because the causal mask hides later positions.
+once more, as in training, with every sublayer captured. The numbers equal those of step-by-step
+decoding, because the causal mask hides later positions.
 """
 
 import math
@@ -41,8 +41,8 @@ from glassformer.translator import Translator
 
 __all__ = ["trace"]
 
-_PIECES = 64  # the most pieces of a side in a trace
-_VECTOR_NUMBERS = 1 << 19  # in all queries, keys and values together: 2 MiB
+_PIECES = 64  # greatest number of pieces of a side in a trace
+_VECTOR_NUMBERS = 1 << 19  # numbers in all queries, keys and values, of 2 MiB
 
 
 def trace(
@@ -54,10 +54,10 @@ def trace(
     """Translate a text and record every step, map and candidate on the way.
 
     Args:
-        translator: others can use it at the same time.
+        translator: other threads can use the translator meanwhile.
         question: the text, or the text with the options of the search and the changes.
         glossary: target terms by source terms, as in ``Translator.translate``. The trace shows
-            the search, which knows no terms, and the places that the terms take in its answer.
+            the search without terms, and the places of the terms in the answer.
 
     Raises:
         InputError: a blank text, or a reference that is too long.
@@ -84,8 +84,8 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
     [start] = pieces_of(tokenizer, [tokenizer.bos_id], "")
     target = pieces_of(tokenizer, written, text)[: run.target_shown]
     heads = Heads.of(bundle.alignment, sentence.model.config)
-    vectors = run.vector_numbers <= _VECTOR_NUMBERS
-    parts = bundle.about.get("parts")  # whose part is in each place of the package
+    has_vectors = run.vector_numbers <= _VECTOR_NUMBERS
+    parts = bundle.about.get("parts")  # the owner of the part in each place of the package
     return Trace(
         version=VERSION,
         languages=bundle.languages,
@@ -93,7 +93,7 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
         source=Side(question.text, source, source, words(question.text)),
         target=Side(text, target, [start, *target[:-1]], words(text)),
         answer=Answer(text, best.log_probability, best.score, best.finished),
-        bounds=_bounds(sentence, len(written), vectors),
+        bounds=_bounds(sentence, len(written), has_vectors),
         figure=figure1(
             sentence.model,
             len(sentence.source),
@@ -102,7 +102,7 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
         ),
         masks=captured.masks(run),
         positions=captured.positions(run),
-        attention=captured.attention_traces(run, vectors=vectors),
+        attention=captured.attention_traces(run, vectors=has_vectors),
         sublayers=captured.sublayer_norms(run),
         steps=captured.steps(
             run,
@@ -124,14 +124,14 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
 
 
 def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
-    """The reference's probability, and its way through this search."""
+    """The reference's probability, and the step at which the search lost the reference."""
     tokenizer, line = sentence.tokenizer, watch.line
     [values] = log_probabilities(sentence.model, [sentence.source_ids], line).tolist()
     total = math.fsum(values[len(tokenizer.prefix_ids) :])  # the prefix is certain in the search
     score = total / penalty(len(line), sentence.alpha)
     step, rank, margin = watch.fall()
     verdict: Verdict = "search" if score > best.score else "model"
-    if tokenizer.decode(line) == tokenizer.decode(best.tokens):  # perhaps in other pieces
+    if tokenizer.decode(line) == tokenizer.decode(best.tokens):  # the pieces may differ
         verdict = "found"
     return Reference(
         log_probability=total,
@@ -145,7 +145,7 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
 
 @torch.no_grad()
 def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
-    """The model on source and answer, every sublayer captured."""
+    """Run the model on source and answer, with every sublayer captured."""
     model, tokenizer = sentence.model, sentence.tokenizer
     device, pad = model.output_weight.device, model.config.pad_id
     read = torch.tensor([[tokenizer.bos_id, *written[:-1]]], device=device)
@@ -158,10 +158,10 @@ def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
     return CapturedRun(model, tokenizer, sublayers, written, mask, *shown)
 
 
-def _bounds(sentence: Sentence, target: int, vectors: bool) -> Bounds:
-    """The parts that the trace leaves out, by the pieces of the target."""
-    source = len(sentence.source)
-    counts = {"source": source, "target": target}
+def _bounds(sentence: Sentence, target_length: int, has_vectors: bool) -> Bounds:
+    """The numbers of pieces, and the parts that the trace leaves out."""
+    source_length = len(sentence.source)
+    counts = {"source": source_length, "target": target_length}
     left_out = [
         f"the {side} has {count} pieces; the first {_PIECES} are shown"
         for side, count in counts.items()
@@ -172,9 +172,9 @@ def _bounds(sentence: Sentence, target: int, vectors: bool) -> Bounds:
             f"the text has {sentence.segments} parts, which are translated one by one; the first"
             " is shown"
         )
-    if not vectors:
+    if not has_vectors:
         left_out.append(
-            "queries, keys and values are not stored: they are more than"
+            "queries, keys and values are not stored, because they have more than"
             f" {_VECTOR_NUMBERS:,} numbers"
         )
-    return Bounds(source, target, left_out)
+    return Bounds(source_length, target_length, left_out)

@@ -1,4 +1,4 @@
-"""The records of a trace that one captured run of the model gives: maps, norms, masks, steps."""
+"""Turns one captured run of the model into records of a trace: maps, norms, masks, steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ __all__ = ["CapturedRun", "attention_traces", "masks", "positions", "steps", "su
 
 @dataclass(frozen=True)
 class CapturedRun:
-    """One run of the model on source and answer, and the number of pieces in the trace."""
+    """One run of the model on source and answer, and the numbers of pieces that the trace holds."""
 
     model: Transformer
     tokenizer: Tokenizer
-    """The target's."""
+    """The tokenizer of the target."""
     sublayers: Capture
     written: Sequence[int]
     mask: Tensor
@@ -43,14 +43,14 @@ class CapturedRun:
 
     @property
     def vector_numbers(self) -> int:
-        """The count of numbers in all queries, keys and values of the trace."""
+        """The number of numbers in all queries, keys and values of the trace."""
         config = self.model.config
         rows = config.num_encoder_layers * 3 * self.source_shown
         rows += config.num_decoder_layers * (4 * self.target_shown + 2 * self.source_shown)
         return rows * config.d_model
 
     def shown(self, name: str) -> int:
-        """The number of positions that the trace holds of a sublayer's stream."""
+        """The number of positions in the trace for the stream of a sublayer."""
         return self.source_shown if name.startswith("encoder") else self.target_shown
 
 
@@ -87,7 +87,7 @@ def _attention(run: CapturedRun, part: AttentionPart, layer: int, vectors: bool)
 
 
 def sublayer_norms(run: CapturedRun) -> list[SublayerNorms]:
-    """The lengths of the vectors around each residual block."""
+    """The lengths of the vectors before, in and after each residual block."""
 
     def lengths(stream: Tensor, name: str) -> list[float]:
         return [round(x, 5) for x in stream[0, : run.shown(name)].norm(dim=-1).tolist()]
@@ -99,13 +99,13 @@ def sublayer_norms(run: CapturedRun) -> list[SublayerNorms]:
 
 
 def masks(run: CapturedRun) -> Masks:
-    """The masks; of the source all keys are allowed, because one sentence has no padding."""
+    """The masks; all source keys are allowed, because one sentence has no padding."""
     shown = run.target_shown
     return Masks([True] * run.source_shown, run.mask[0, 0, :shown, :shown].tolist())
 
 
 def positions(run: CapturedRun) -> Positions:
-    """The rows that the model adds to both sides' embeddings."""
+    """The position vectors that the model adds to the embeddings of both sides."""
     return Positions(
         kind=run.model.config.positions,
         frequencies=run.model.config.position_frequencies,
@@ -115,15 +115,15 @@ def positions(run: CapturedRun) -> Positions:
 
 
 def _table(module: torch.nn.Module, length: int) -> EncodedArray:
-    encoding: Any = getattr(module, "positions", module)  # without the LayerNorm of some models
+    encoding: Any = getattr(module, "positions", module)  # in NormedPositions
     return encode_array(encoding.table[encoding.offset : encoding.offset + length], "u16")
 
 
 @torch.no_grad()
 def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
-    """Each step of the answer with its ``top`` candidates; the first ``forced`` were asked for."""
-    # The stream after each sublayer as if it were the last: of each layer's last sublayer all
-    # pieces, (tgt_len, vocab), of the others the written pieces alone.
+    """Each step of the answer with ``top`` candidates; the first ``forced`` steps were forced."""
+    # Read the stream after each sublayer as if the sublayer were the last. Keep (tgt_len, vocab)
+    # for each layer's last sublayer, and the written pieces' values for each sublayer.
     by_layer, readings = [], []
     for name in [name for name in run.sublayers if name.startswith("decoder")]:
         table = _reading(run, run.sublayers[name].output)
@@ -153,7 +153,7 @@ def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
 
 
 def _reading(run: CapturedRun, stream: Tensor) -> Float[Tensor, "tgt_len vocab"]:
-    """The log-probabilities of the next pieces, if this stream were the decoder's last."""
+    """The log-probabilities of the next pieces if the decoder ended with ``stream``."""
     state = run.model.decoder.norm(stream[0, : run.target_shown])
     return run.model.project(state).float().log_softmax(-1).cpu()
 

@@ -1,4 +1,4 @@
-"""One sentence and the question about it: the pieces of the source, and the search."""
+"""One sentence with a question about it: the source's pieces, and the search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ __all__ = ["Sentence"]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A question, the pieces of its source, and the model with the question's changes."""
+    """A question, the pieces of the source, and the model with the question's changes."""
 
     bundle: Bundle
     model: Transformer
@@ -38,13 +38,13 @@ class Sentence:
     """The ids that the answer must begin with."""
     source: list[Piece]
     segments: int
-    """How many segments the text has; this is the first."""
+    """Number of segments of the whole text; ``source`` holds the first."""
     terms: Terms
-    """The glossary; the search knows nothing of it."""
+    """The glossary, which the search does not use."""
 
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
-        """The first segment as the encoder reads it; InputError if the model has no room."""
+        """The first segment of a question's text; InputError if it is too long for the model."""
         alpha = question.length_penalty
         alpha = bundle.length_penalty if alpha is None else alpha
         forced = _prefix_ids(bundle, question.forced_prefix)
@@ -53,7 +53,7 @@ class Sentence:
         engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
         [row] = engine.segments([question.text])
         if not row:
-            raise InputError("the text is blank, or has no word: there is nothing to translate")
+            raise InputError("the text has no word to translate")
         first = row[0]
         engine.check_prefix(forced, engine.room - len(first.ids))
         pieces = pieces_of(tokenizers[0], [*first.ids, tokenizers[0].eos_id], first.text)
@@ -77,7 +77,7 @@ class Sentence:
         return [piece.id for piece in self.source]
 
     def term_places(self, answer: str, pieces: Sequence[Piece]) -> list[TermPlace]:
-        """Each glossary term of the text, and its place among the answer's pieces."""
+        """Each glossary term in the text, with the term's place among the answer's pieces."""
         text = self.question.text
         if not self.terms.forms_in(text):
             return []
@@ -87,8 +87,8 @@ class Sentence:
             spans = [(piece.start, piece.end) for piece in pieces]
             return [number for number, span in enumerate(spans) if place and meet(span, place)]
 
-        found = term_places(self.terms, text, answer, links)
-        return [TermPlace(term, list(forms), covered(place)) for term, forms, place in found]
+        placed = term_places(self.terms, text, answer, links)
+        return [TermPlace(term, list(forms), covered(place)) for term, forms, place in placed]
 
     def reference_ids(self) -> tuple[int, ...]:
         """The ids of the question's reference with the end symbol; () without a reference."""
@@ -102,12 +102,12 @@ class Sentence:
         tokenizers = self.bundle.source_tokenizer, self.tokenizer
         watched = partial(beam_search, observe=watch.observe)
         parts = replace(PLAIN, greedy=partial(watched, beam=1), beam_search=watched)
-        # The search adds the end symbol of the source itself.
+        # Without the source's end symbol, which the search adds.
         job = Job([self.source_ids[:-1]], [self.forced])
         options = SearchOptions(beam=self.question.beam, length_penalty=self.alpha)
         best = torch_engine(self.model, tokenizers, parts).decode(job, options)[0][0]
         if not best.tokens and not best.finished:
-            raise UsageError("no translation is as forced_prefix asks")
+            raise UsageError("no translation begins with forced_prefix")
         return best
 
 
@@ -118,6 +118,6 @@ def _prefix_ids(bundle: Bundle, forced: str | Sequence[int]) -> list[int]:
     unknown = [index for index in ids if index >= config.target_vocab_size]
     if wrong := Vocabulary.of(tokenizer).wrong_in_prefix(ids) or unknown:
         raise UsageError(
-            f"forced_prefix: the id {wrong[0]} is no ordinary piece of the target's vocabulary"
+            f"forced_prefix: the id {wrong[0]} is no ordinary piece of the target vocabulary"
         )
     return ids

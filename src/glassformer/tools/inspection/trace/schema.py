@@ -1,6 +1,6 @@
-"""The schema of a trace: one translation with all that the model computed for it, as dataclasses.
+"""The schema of a trace, the record of one translation and of the model's numbers, as dataclasses.
 
-``Trace.to_json()`` writes the fields under their own names; pydantic's type adapter reads them.
+``Trace.to_json()`` writes the fields under their names; pydantic's type adapter reads them.
 Arrays are :class:`~glassformer.tools.inspection.trace.array_codec.EncodedArray`. Steps of decoding,
 layers, heads, positions and ranks are indices and count from 0; page and pictures add 1. Step ``i``
 reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder map.
@@ -77,39 +77,39 @@ class Changes:
     """Changes of the model or of the source before the trace; none by default."""
 
     heads_off: list[Head] = field(default_factory=list)
-    """The outputs of these heads are zeros; the trace shows their weights all the same."""
+    """Heads whose outputs are zeros; the trace still shows the weights of these heads."""
     source_order: list[int] | None = None
     """Another order of the source pieces: ``pieces[i]`` is the ``source_order[i]``-th of the text.
     ``</s>`` stays last and has no entry."""
     positions_off: bool = False
     """The model adds no position to any embedding."""
     causal_off: bool = False
-    """In the maps and steps each target position attends to all others. The search is unchanged:
-    nothing follows its last position."""
+    """In the maps and steps each target position attends to all others. The search does not change,
+    because nothing follows its last position."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """The text, the options of the search, and the changes; a trace holds it with None filled in.
+    """The text, the options of the search, and the changes; in a trace no option is None.
 
     >>> Query("A dog.", beam=1).top
     10
     """
 
     text: str
-    """One source sentence; of several, the trace shows the first."""
+    """The source text; the trace shows the first sentence."""
     length_penalty: float | None = None
     """The paper's alpha (section 6.1); None: the bundle's."""
     forced_prefix: str | Sequence[int] = ()
     """The beginning of the answer, as text or as ids of pieces; a trace holds ids. To continue from
-    another candidate of step ``i``, give the ids of the steps before it and the candidate's. The
-    end symbol may be the last."""
+    another candidate of step ``i``, give the ids of all earlier steps and the candidate's id. The
+    end symbol may be the last id."""
     beam: int = BEAM
     """Hypotheses of the search."""
     top: int = 10
     """Candidates of each step."""
     reference: str | None = None
-    """A correct translation, whose way through the search the trace records."""
+    """A correct translation, which the trace follows through the search."""
     changes: Changes = field(default_factory=Changes)
 
 
@@ -122,11 +122,11 @@ class Piece:
 
     id: int
     piece: str
-    """As the vocabulary writes it: ``▁`` where a word begins, ``<0xE6>`` for a byte."""
+    """The piece in the vocabulary, with ``▁`` where a word begins, and ``<0xE6>`` for a byte."""
     text: str
-    """The same for a reader, without ``▁`` before it."""
+    """The piece for a reader, without ``▁`` before it."""
     start: int
-    """Its characters are ``side.text[start:end]``; a symbol has none, and ``start == end``. The
+    """The piece's characters are ``side.text[start:end]``; a symbol has ``start == end``. The
     bytes of one character share that character's span."""
     end: int
     word: int | None
@@ -139,13 +139,13 @@ class Side:
 
     text: str
     pieces: list[Piece]
-    """Source: all that the encoder reads, ``</s>`` at the end. Target: all that the decoder
-    writes."""
+    """In the source, the pieces that the encoder reads, with ``</s>``. In the target, the pieces
+    that the decoder writes."""
     read: list[Piece]
-    """Target: the piece that each step reads: ``<s>``, then the piece before. Source: as
-    ``pieces``."""
+    """In the target, the piece that each step reads: ``<s>``, then the previous piece. In the
+    source, equal to ``pieces``."""
     words: list[tuple[int, int]]
-    """The characters of each word in ``text``; ``piece.word`` is an index of this list."""
+    """The span of each word in ``text``; ``piece.word`` is an index of this list."""
 
 
 @dataclass(frozen=True)
@@ -166,21 +166,21 @@ class TermPlace:
 
     term: str
     forms: list[str]
-    """The translation holds one of them."""
+    """The alternative translations, of which the answer holds one."""
     pieces: list[int]
-    """Indices in ``target.pieces``: of the form that the answer holds, or of the words whose place
-    the form takes in the translation. Empty if the term has no place."""
+    """Indices in ``target.pieces``: of the form in the answer, or of the words that the form
+    replaces in the translation. Empty if the term has no place."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Parts that the trace leaves out to stay small; the model read all of them."""
+    """The parts that the trace leaves out to stay small; the model has read all pieces."""
 
     source_pieces: int
-    """All pieces of the source, in the trace or not."""
+    """Number of pieces of the source, in the trace or not."""
     target_pieces: int
     left_out: list[str]
-    """One sentence for each part that is missing; empty if the trace is complete."""
+    """One sentence for each missing part; empty if the trace is complete."""
 
 
 # The model
@@ -191,36 +191,36 @@ class Box:
     """One box of the paper's figure 1."""
 
     name: str
-    """Its path in the model, such as ``encoder.blocks.0.self_attention``; a plain word for a box
-    without a path, such as ``softmax``."""
+    """The box's path in the model, such as ``encoder.blocks.0.self_attention``; a plain word, such
+    as ``softmax``, for a box without a path."""
     title: str
-    """Its title in the figure."""
+    """The box's title in the figure."""
     stack: Literal[Stack, "output"]
     layer: int | None
-    """The block that holds it."""
+    """The index of the block that holds the box."""
     section: str
     """The section of the paper."""
     input_shape: list[int]
-    """For this sentence, without the batch, such as (src_len, d_model)."""
+    """The shape for the trace's sentence, without the batch, such as (src_len, d_model)."""
     output_shape: list[int]
     inner_shape: list[int] | None
     """The weights of an attention, or the inner layer of a feed-forward network."""
     parameters: int
     """Learned numbers, LayerNorm included; 0 if all of them belong to another box."""
     shared_with: str | None
-    """The box whose parameters this one shares (tied embeddings)."""
+    """The box that has the parameters of this box (tied embeddings)."""
     own: str | None = None
-    """"yours" if a learner's own part runs in it, or the mistakes that a part there makes."""
+    """"yours" if a learner's own part runs in the box, or the mistakes of the parts in it."""
 
 
 @dataclass(frozen=True)
 class Masks:
-    """True = may attend."""
+    """The masks of attention; True: may attend."""
 
     source: list[bool]
-    """For each source piece: may queries attend to it?"""
+    """Whether queries may attend to a source piece."""
     target: list[list[bool]]
-    """Row ``i``, column ``j``: may step ``i`` attend to the piece that step ``j`` read?"""
+    """Row ``i``, column ``j``: whether step ``i`` may attend to the piece that step ``j`` read."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class Positions:
     source: EncodedArray
     """(src_len, d_model)"""
     target: EncodedArray
-    """(tgt_len, d_model); learned positions have another table than the source's."""
+    """(tgt_len, d_model); learned positions have a table for each side."""
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,8 @@ class AttentionTrace:
     weights: EncodedArray
     """(heads, q_len, k_len), 8 bits: after mask and softmax."""
     query: EncodedArray | None
-    """(heads, q_len, d_head), float32, as the product takes them. None if all queries, keys and
-    values together are too many numbers; the bounds then say so."""
+    """(heads, q_len, d_head), float32. None if all queries, keys and values together are too many
+    numbers; ``bounds`` then says so."""
     key: EncodedArray | None
     """(heads, k_len, d_head)"""
     value: EncodedArray | None
@@ -257,16 +257,16 @@ class AttentionTrace:
 
 @dataclass(frozen=True)
 class SublayerNorms:
-    """The length of the vector at each position, in and around one residual block."""
+    """The lengths of the vectors before, in and after one residual block, by position."""
 
     name: str
     """The path of the block, such as ``encoder.blocks.0.self_attention``."""
     input: list[float]
-    """The stream that enters."""
+    """Lengths of the stream before the block."""
     added: list[float]
-    """The output of the sublayer."""
+    """Lengths of the sublayer's output."""
     output: list[float]
-    """The stream that leaves, residual connection and LayerNorm included."""
+    """Lengths of the stream after the block, with residual connection and LayerNorm."""
 
 
 # The search
@@ -292,17 +292,17 @@ class Step:
     rank: int
     """Rank of the written piece among all pieces by probability; 0 = the most probable."""
     forced: bool
-    """Whether the forced prefix asked for it."""
+    """Whether the step belongs to the forced prefix."""
     candidates: list[Candidate]
     """The most probable pieces, best first."""
     lens: list[list[Candidate]]
-    """For each decoder layer its state through the last LayerNorm and the output matrix: the
-    pieces that it would write. Those of the last layer are ``candidates``."""
+    """The pieces that each decoder layer would write, if the last LayerNorm and the output matrix
+    read its state. For the last layer they are ``candidates``."""
     lens_rank: list[int]
-    """For each decoder layer the rank of the piece that was written in the end."""
+    """The rank of the written piece in each decoder layer's reading."""
     sublayers: list[float]
-    """The log-probability of the written piece by the same reading of the stream after each decoder
-    sublayer: self-attention, cross-attention, feed-forward network, layer after layer."""
+    """The log-probability of the written piece, read in this way after each decoder sublayer:
+    self-attention, cross-attention, feed-forward network, layer after layer."""
 
 
 @dataclass(frozen=True)
@@ -310,30 +310,30 @@ class BeamNode:
     """One hypothesis of the search, unfinished or finished."""
 
     id: int
-    """Its index in ``nodes``; 0 is the start symbol."""
+    """The node's index in ``nodes``; 0 is the start symbol."""
     parent: int | None
     step: int
-    """The step that wrote its last piece; -1 for the start symbol."""
+    """The step that wrote the last piece; -1 for the start symbol."""
     token: int
-    """The id of its last piece."""
+    """The id of the last piece."""
     piece: str
     text: str
     step_log_probability: float
-    """Log-probability of its last piece."""
+    """Log-probability of the last piece."""
     log_probability: float
-    """Log-probability of all its pieces together."""
+    """Log-probability of all pieces together."""
     score: float
     """``log_probability`` over the length penalty."""
     rank: int
-    """Its rank among all candidates of its step, by ``log_probability``; 0 = best."""
+    """The rank among all candidates of the step, by ``log_probability``; 0 = best."""
     status: Status
-    """alive: the search continued it. finished: it ended here and was kept. pruned: it had no
-    place in the beam. open: the search was done before it could continue."""
+    """alive: the search continued the hypothesis. finished: it ended and was kept. pruned: it had
+    no place in the beam. open: the search ended first."""
 
 
 @dataclass(frozen=True)
 class BeamGraph:
-    """The search as a tree: every candidate among the 2 * beam best of its step."""
+    """The search as a tree of the 2 * beam best candidates of each step."""
 
     beam: int
     length_penalty: float
@@ -350,32 +350,32 @@ class Erased:
 
     words: list[str]
     changes: list[list[float]]
-    """Row: the erased word. Column: the target piece. The new minus the old log-probability of
-    that piece given the pieces before it: below 0, the translation needs the word."""
+    """By erased word (row) and target piece (column), the new minus the old log-probability of the
+    piece after all earlier pieces. Below 0, the translation needs the word."""
     totals: list[float]
     """The sums of the rows."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A correct translation, as the model and the search judge it."""
+    """The judgement of model and search on a correct translation."""
 
     log_probability: float
     score: float
     fell_off: int | None
-    """The step at which it left the beam; None if it stayed to its end, or to the search's."""
+    """The step at which the reference left the beam; None if it stayed to the end."""
     fell_rank: int | None
-    """Its rank among all candidates of that step."""
+    """The reference's rank among all candidates of that step."""
     margin: float | None
-    """The distance of its log-probability to that of the last candidate that went on there."""
+    """The log-probability that the reference lacked to stay in the beam at that step."""
     verdict: Verdict
-    """found: it is the answer, perhaps in other pieces. search: the model scores it above the
-    answer, and the search lost it. model: the model itself scores the answer higher."""
+    """found: the reference is the answer, perhaps in other pieces. search: the model scores the
+    reference above the answer, which the search lost. model: the model scores the answer higher."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One translation with all that the model computed for it."""
+    """The record of one translation and of the model's numbers on the way."""
 
     version: int
     languages: tuple[str, str] | None
@@ -388,7 +388,7 @@ class Trace:
     masks: Masks
     positions: Positions
     attention: list[AttentionTrace]
-    """The encoder's by layer; then of each decoder layer self-attention and cross-attention."""
+    """The encoder's attentions by layer, then each decoder layer's self- and cross-attention."""
     sublayers: list[SublayerNorms]
     steps: list[Step]
     beam: BeamGraph
@@ -397,7 +397,7 @@ class Trace:
     terms: list[TermPlace]
     """The terms of the glossary, in the order of the text."""
     aligned: list[Head]
-    """The heads from which word alignment takes its links; they are of one layer."""
+    """The heads, all in one layer, from which word alignment takes links."""
 
     def to_json(self) -> str:
         """The trace as one line of JSON."""

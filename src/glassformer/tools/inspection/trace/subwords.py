@@ -1,4 +1,4 @@
-"""Subwords for a reader: a label for each, its characters and its word in the text."""
+"""Labels of subwords for a reader, and their characters and words in a text."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def ended_ids(tokenizer: Tokenizer, text: str, longest: int, *, name: str) -> li
 def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece]:
     """The pieces of ``text``, whose ids are ``ids``, with their characters and words.
 
-    A space that is a piece of its own belongs to the word behind it.
+    A piece of spaces alone belongs to the next word.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat.", "the dog sat."], vocab_size=400)
@@ -62,7 +62,7 @@ def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece
     for index, span in zip(ids, subword_spans(tokenizer, ids, text), strict=True):
         start, end = _trimmed(span, text)
         piece = tokenizer.subword(index)
-        visible = start + len(text[start:]) - len(text[start:].lstrip())  # its first visible place
+        visible = start + len(text[start:]) - len(text[start:].lstrip())  # first visible character
         outside = index in tokenizer.symbols or not starts
         word = None if outside else max(bisect_right(starts, visible) - 1, 0)
         pieces.append(Piece(index, piece, text_of(piece), start, end, word))
@@ -70,7 +70,7 @@ def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece
 
 
 def _trimmed(span: Span, text: str) -> Span:
-    """The span without the spaces before its word; a span of nothing but spaces stays."""
+    """The span without leading spaces; a span of spaces alone stays."""
     start, end = span
     visible = len(text[start:end].lstrip())
     return (end - visible, end) if visible else span

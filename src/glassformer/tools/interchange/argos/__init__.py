@@ -1,1 +1,1 @@
-"""Argos Translate's packages, which LibreTranslate reads too: in and out."""
+"""Imports and exports packages of Argos Translate, which LibreTranslate reads too."""

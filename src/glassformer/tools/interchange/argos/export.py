@@ -1,18 +1,18 @@
 """Exports a bundle as a package of Argos Translate, complete for use without a network.
 
-A package is a zip file with one directory: the model of CTranslate2, one SentencePiece model, a
-sentence splitter, and ``metadata.json``.
+A package is a zip file with one directory. It holds the model of CTranslate2, one SentencePiece
+model, a sentence splitter, and ``metadata.json``.
 
-The splitter is a network that reads characters; without one in the package, Argos Translate
-downloads one. This one has no trained weights: it is rules for any language that ends its sentences
-with these signs. The contract: ``units`` (batch, length) are ids of characters, in which white
-space is one blank and 0 is nothing; ``features`` are not used here; ``predictions`` (batch, length,
+The splitter is a network that reads characters; Argos Translate downloads one if the package has
+none. The splitter written here has no trained weights, but rules for languages with the signs of
+``_CLASSES``. Argos Translate gives it ``units`` (batch, length), ids of characters, in which white
+space is one blank and 0 is nothing. ``features`` are not used here. ``predictions`` (batch, length,
 3) has its greatest number at 2 where a sentence ends, else at 0. The file's properties hold
 settings and ids of characters as JSON.
 
-A rule is one kernel of a convolution. Its conditions are classes of characters, at this place or
-near it. Each condition has a weight of 1, each exception one of -1; the bias is 1 minus the number
-of conditions. The sum is 1 if all conditions hold and no exception does; else it is at most 0.
+A rule is one kernel of a convolution. The conditions of a rule are classes of characters near a
+place. Each condition has a weight of 1, each exception a weight of -1; the bias is 1 minus the
+number of conditions. The sum is 1 if all conditions and no exceptions hold; else it is at most 0.
 """
 
 import json
@@ -42,12 +42,12 @@ from glassformer.tools.interchange.ctranslate2.export import (
 
 __all__ = ["export_argos", "splitter"]
 
-_CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")  # it is part of file names
-_VERSION, _FOR_VERSION = "1.0", "1.9.0"  # the package's; the first Argos Translate for it
+_CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")  # part of file names
+_VERSION, _FOR_VERSION = "1.0", "1.9.0"  # of the package, and of the first Argos Translate for it
 _DIFFERENCES = (
     "Argos Translate writes a space for each _ of a translation",
-    f"it searches with a beam of 4 and a length penalty of {LENGTH_PENALTY:g}, its own",
-    "it reads text as it is: no normalisation, and words in capitals stay so",
+    f"it always searches with a beam of 4 and a length penalty of {LENGTH_PENALTY:g}",
+    "it does not normalise text, and words in capitals stay so",
 )
 
 _CHARACTERS = [chr(code) for code in range(0x21, 0x590)]  # Latin, Greek, Cyrillic, Armenian
@@ -62,8 +62,8 @@ _CLASSES: dict[str, str] = {
     "letter": "".join(filter(str.isalpha, _CHARACTERS)),
     "digit": "0123456789",
 }
-# Each rule: a class and its place, which counts from the sign that may end a sentence; "not": an
-# exception. The places are -3 to 2.
+# A rule has a place for each class of characters, from -3 to 2, counted from the sign that may end
+# a sentence. "not" marks an exception.
 _ENDS = (
     {"end": 0, "blank": 1},  # A dog. Two
     {"closing": 0, "end": -1, "blank": 1},  # "A dog." Two
@@ -106,9 +106,9 @@ def export_argos(
     quantization: str = "int8",
     languages: tuple[str | None, str | None] = (None, None),
 ) -> list[str]:
-    """Write ``bundle`` as the new package ``path``; what will differ there, for a person to read.
+    """Write ``bundle`` as the new package ``path``; return the differences in Argos Translate.
 
-    ``languages``: source and target, if they are not the bundle's. Nothing is left after a kill.
+    ``languages``: source and target; None: the bundle's. A kill leaves no half-written file.
 
     Raises:
         UsageError: ``path`` exists, a language is missing, or a package cannot hold the bundle.
@@ -116,7 +116,7 @@ def export_argos(
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     if path.exists():
-        raise UsageError(f"{path}: it exists; give a new file")
+        raise UsageError(f"{path} exists: give a new file")
     check_output("OUT", path)
     source, target = _languages(bundle, languages)
     prefix = _target_prefix(bundle)
@@ -151,14 +151,15 @@ def export_argos(
     return list(_DIFFERENCES)
 
 
-def _languages(bundle: Bundle, given: tuple[str | None, str | None]) -> tuple[str, str]:
+def _languages(bundle: Bundle, asked: tuple[str | None, str | None]) -> tuple[str, str]:
     known = bundle.languages or (None, None)
-    source, target = (code or own for code, own in zip(given, known, strict=True))
-    for option, code in (("--source-language", source), ("--target-language", target)):
+    source, target = (code or known_code for code, known_code in zip(asked, known, strict=True))
+    for argument, code in (("source_language", source), ("target_language", target)):
         if code is None:
-            raise UsageError(f"{option} is missing: the bundle does not say it; give a code: en")
+            text = "is missing, and the bundle has none: give a code, such as en"
+            raise UsageError(text, argument=argument)
         if not _CODE.fullmatch(code):
-            raise UsageError(f"{option} {code!r}: expected a code such as en or pt_BR")
+            raise UsageError(f"{code!r}: expected a code such as en or pt_BR", argument=argument)
     return str(source), str(target)
 
 
@@ -167,13 +168,13 @@ def _target_prefix(bundle: Bundle) -> str:
     source, target = bundle.tokenizers
     if token_names(source) != token_names(target):
         raise UsageError(
-            "Argos Translate has one vocabulary for both sides, and this bundle has two: train one"
-            " without --no-joint, or export it --to ctranslate2"
+            "Argos Translate has one vocabulary for both sides, and the bundle has two: train with"
+            " a joint vocabulary, or export to ctranslate2"
         )
     if source.prefix or len(target.prefix) > 1:
         raise UsageError(
-            f"Argos Translate puts no token before a source, and this bundle puts"
-            f" {' '.join(source.prefix or target.prefix)}: export it --to ctranslate2"
+            f"Argos Translate puts no token before a source, and the bundle puts"
+            f" {' '.join(source.prefix or target.prefix)}: export to ctranslate2"
         )
     return "".join(target.prefix)
 
@@ -183,7 +184,7 @@ def _readme(metadata: dict[str, str]) -> str:
         f"# {metadata['from_name']} to {metadata['to_name']}",
         "",
         "Made by `glassformer export --to argos`; Argos Translate and LibreTranslate read it.",
-        "The sentence splitter in it is a set of rules, so nothing is downloaded.",
+        "The package has a sentence splitter of rules, so nothing is downloaded.",
         "",
         *(f"- {difference}." for difference in _DIFFERENCES),
     ]
@@ -226,7 +227,7 @@ def _weights(ids: dict[str, int]) -> dict[str, NDArray[np.float64]]:
             column = names.index(name.removeprefix("not "))
             kernels[rule, column, _BEFORE + place] = -1 if exception else 1
             biases[rule] -= not exception
-    # An end wins over 0.5 if a rule for it holds, and none against it.
+    # An end exceeds the 0.5 of no end if a rule of _ENDS holds, and none of _NO_ENDS.
     ends = np.zeros((3, len(rules), 1))
     ends[2] = [[1]] * len(_ENDS) + [[-len(_ENDS)]] * len(_NO_ENDS)
     return {

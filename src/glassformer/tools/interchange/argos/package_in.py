@@ -17,7 +17,7 @@ __all__ = ["LENGTH_PENALTY", "METADATA", "MODEL", "TOKENIZER", "import_argos"]
 
 METADATA, MODEL, TOKENIZER = "metadata.json", "model", "sentencepiece.model"
 LENGTH_PENALTY = 0.2
-"""Argos Translate's own, the same for all packages."""
+"""Argos Translate's length penalty, in all packages."""
 _OTHER_TOKENIZER = "bpe.model"
 
 
@@ -26,18 +26,18 @@ def import_argos(
 ) -> Imported:
     """The translator in a package: an ``.argosmodel`` file, or the directory in it.
 
-    The languages are the package's, if a person names none.
+    A language of None is the package's.
 
-    Raises InputError: a file is missing or faulty, or this program has no place for some of it.
+    Raises InputError: a file is missing or faulty, or the model has an unknown option.
     """
     languages = source_language, target_language
     if source.is_dir():
         return _import(source, languages)
     with unpacked(source, _is_wanted) as place:
-        found = sorted([*place.glob(METADATA), *place.glob(f"*/{METADATA}")])
-        if not found:
+        metadata = sorted([*place.glob(METADATA), *place.glob(f"*/{METADATA}")])
+        if not metadata:
             raise InputError(f"{source}: it holds no {METADATA}: not a package of Argos Translate")
-        return _import(found[0].parent, languages)
+        return _import(metadata[0].parent, languages)
 
 
 def _is_wanted(name: str) -> bool:

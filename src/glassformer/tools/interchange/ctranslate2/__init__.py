@@ -1,1 +1,1 @@
-"""CTranslate2: exports a bundle as its model, and runs it as an engine of the translator."""
+"""Exports a bundle as a model of CTranslate2, and runs CTranslate2 as an engine."""

@@ -1,8 +1,8 @@
-"""CTranslate2 as an engine, with the hypotheses of this program's own searches.
+"""CTranslate2 as an engine, with the hypotheses of glassformer's own searches.
 
-CTranslate2's beam search walks as ours does (`decoding/beam.py`). Candidates that end among the
-first `beam` are finished; the best `beam` unfinished candidates go on. The differences, and this
-engine's answer to each:
+CTranslate2's beam search goes as `decoding/beam.py` does. Candidates that end among the first
+`beam` are finished; the best `beam` unfinished candidates go on. The differences, and this engine's
+answer to each:
 
 - *Scores.* CTranslate2 ranks by `log P / |Y| ** alpha`, and so chooses the finished targets that it
   returns. This engine asks for plain log-probabilities of `beam` targets, and ranks them itself.
@@ -18,7 +18,7 @@ engine's answer to each:
   decodes the sentence.
 - *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
   whole process. Torch does both. The prefix of all targets, such as their language, counts nothing
-  in our search either: CTranslate2 has it too.
+  in `decoding/beam.py` either, and CTranslate2 gets such a prefix.
 
 Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
 differ by about 1e-6 may change places.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CTranslate2Engine"]
 
-_BATCH_TOKENS = 1024  # of sources, with padding: enough to fill a core, little enough to share out
+_BATCH_TOKENS = 1024  # of sources with padding; fills a core, and leaves batches for others
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
@@ -52,8 +52,8 @@ class CTranslate2Engine:
     """Workers that translate the jobs of several threads.
 
     `source_names` and `target_names`: the subwords of the ids. `special`: the target's special ids.
-    `torch` decodes the sentences for which CTranslate2 differs from our search. `extra_length`: how
-    many tokens longer than its source a target may be.
+    `torch` decodes the sentences for which CTranslate2's search differs. `extra_length`: the
+    number of tokens by which a target may exceed the source.
     """
 
     workers: Workers
@@ -62,14 +62,14 @@ class CTranslate2Engine:
     special: Vocabulary
     torch: Engine
     extra_length: int
-    at_once: int = 1024  # it sorts them by tokens, so that batches are full and little is padding
-    threads: int = 2  # one makes the next job and reads the last answer while CTranslate2 works
+    at_once: int = 1024  # sentences, which CTranslate2 sorts by length to have little padding
+    threads: int = 2  # a second job is prepared while CTranslate2 works
     _choosing: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def decode(self, job: Job, options: SearchOptions) -> list[list[Hypothesis]]:
-        """The hypotheses of each source; torch decodes the sentences that it must.
+        """The hypotheses of each source; torch decodes sentences on which the searches differ.
 
-        Prefixes and sampling are torch's work.
+        Torch decodes all jobs with prefixes or sampling.
         """
         if options.sampling is not None or any(job.prefixes):
             return self.torch.decode(job, options)
@@ -79,10 +79,10 @@ class CTranslate2Engine:
         results = self._translated([sources[place] for place in places], options)
         for place, result in zip(places, results, strict=True):
             answers[place] = self._ranked(result, len(sources[place]), options)
-        left = [place for place, answer in enumerate(answers) if not answer]
-        if left:
-            decoded = self.torch.decode(Job([sources[place] for place in left]), options)
-            for place, answer in zip(left, decoded, strict=True):
+        unanswered = [place for place, answer in enumerate(answers) if not answer]
+        if unanswered:
+            decoded = self.torch.decode(Job([sources[place] for place in unanswered]), options)
+            for place, answer in zip(unanswered, decoded, strict=True):
                 answers[place] = answer
         return answers
 
@@ -96,7 +96,7 @@ class CTranslate2Engine:
         if not sources:
             return []
         self.workers.check_process()
-        with self._choosing:  # each translator is made at its first use, by one thread
+        with self._choosing:  # one thread makes a translator at its first use
             alone = len(sources) == 1 and not self.workers.busy
             translator = self.workers.alone if alone else self.workers.many
         begin = [self.target_names[index] for index in self.special.prefix_ids]
@@ -112,7 +112,7 @@ class CTranslate2Engine:
                 end_token=self._ends,
                 return_end_token=True,
                 return_scores=True,
-                max_input_length=0,  # none is cut
+                max_input_length=0,  # cut no input
                 repetition_penalty=options.repetition_penalty,
                 no_repeat_ngram_size=options.no_repeat_ngram,
                 min_decoding_length=options.min_length,
@@ -121,7 +121,7 @@ class CTranslate2Engine:
         except FAULTS as error:
             raise InputError(
                 f"{self.workers.directory}: CTranslate2 cannot translate with this model ({error}):"
-                " delete the directory, and it is made anew; or take engine torch"
+                " delete the directory, which the next load makes anew; or take engine torch"
             ) from error
         return results
 
@@ -143,7 +143,7 @@ class CTranslate2Engine:
         return {self.target_names[index] for index in self.special.blank_ids}
 
     def _is_blank(self, names: Sequence[str]) -> bool:
-        """Whether our search forbids the beginning of the target: it reads as empty."""
+        """Whether a target begins blank, which `decoding/beam.py` forbids."""
         end = self._ends[0]
         first, second, *_ = [*names[len(self.special.prefix_ids) :], end, end]
         return first == end or (first in self._blanks and second in {end, *self._blanks})
@@ -151,9 +151,9 @@ class CTranslate2Engine:
     def _ranked(
         self, result: TranslationResult, length: int, options: SearchOptions
     ) -> list[Hypothesis]:
-        """Our search's hypotheses for a source of ``length`` subwords; [] if torch must decode it.
+        """The ranked hypotheses for a source of ``length`` subwords; [] if torch must decode it.
 
-        Finished targets come first, then targets cut at the maximum length; each best first.
+        Finished targets come first, then targets cut at the maximum length.
         """
         end, *forbidden = self._ends
         hypotheses, scores = result.hypotheses, result.scores  # each access makes new lists
@@ -162,7 +162,7 @@ class CTranslate2Engine:
         if any(names[-1] in forbidden or names[begun:] == [end] for names in hypotheses):
             return []
         blank = list(map(self._is_blank, hypotheses))
-        if blank[0]:  # the most probable one
+        if blank[0]:  # the most probable target
             return []
         answer = []
         for names, total, is_blank in zip(hypotheses, scores, blank, strict=True):
@@ -178,6 +178,6 @@ class CTranslate2Engine:
         dropped = 1 < len(hypotheses) == options.beam  # CTranslate2 may have dropped some
         if (longest > most or dropped or any(blank)) and not certain:
             return []
-        # A dropped target is less probable than every returned one: its greatest possible score.
+        # The greatest possible score of a dropped target, which is less probable than the others.
         best = min(scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer

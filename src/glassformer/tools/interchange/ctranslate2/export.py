@@ -1,9 +1,10 @@
 """Exports a bundle to CTranslate2, an inference engine in C++ (extra ``export``).
 
-The tables below map each weight to its place, exactly once. CTranslate2's Transformer specification
-holds every option of :class:`ModelConfig`: norms and their epsilon, activations, any table of
-positions, every tying. It holds the embeddings' scale and norm, and the output's bias too.
-A weight without a place is refused, never dropped.
+The tables below give each weight of CTranslate2's Transformer specification its parameters, exactly
+once. The specification holds every option of :class:`ModelConfig`: norms, epsilon, activations, any
+table of positions, every tying, the scale and norm of embeddings, and the bias of the output.
+
+A parameter without a place is refused, never dropped.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ QUANTIZATIONS = (
     "int16",
 )
 
-# CTranslate2's name: our names. Several of our weights are stacked in this order.
+# By CTranslate2's name, the names of our weights, stacked in this order.
 _ENCODER_BLOCK = {
     "self_attention.layer_norm": ("self_attention.norm",),
     "self_attention.linear.0": (
@@ -84,14 +85,13 @@ _FINAL_NORMS = {"encoder.layer_norm": ("encoder.norm",), "decoder.layer_norm": (
 def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> None:
     """Write ``bundle`` as a model of CTranslate2, with its tokenizers, into a new directory.
 
-    ``ctranslate2.Translator(directory)`` reads and returns the tokenizers' subwords; it adds the
-    start and end symbols itself. A kill leaves no half-written ``directory``.
+    ``ctranslate2.Translator(directory)`` reads and returns the tokenizers' subwords, and adds start
+    and end symbols. A kill leaves no half-written ``directory``.
 
     Raises:
-        UsageError: an unknown quantization, a weight that CTranslate2 has no place for, or a
-            directory that is not empty; a part that is not the package's.
-        InputError: ctranslate2 is not installed, or two subwords of a vocabulary have the same
-            name.
+        UsageError: the quantization is unknown, CTranslate2 has no place for a weight, the
+            directory is not empty, or the model has own parts.
+        InputError: ctranslate2 is not installed, or two subwords of a vocabulary have one name.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
@@ -106,12 +106,12 @@ def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "
 
 
 def token_names(tokenizer: Tokenizer) -> list[str]:
-    """The name of each id: its subword, or for example ``</s>`` for a special id.
+    """The name of each id: the subword, or for example ``</s>`` for a special id.
 
-    Raises InputError if two ids have the same name: CTranslate2 could not tell them apart.
+    Raises InputError if two ids have one name, because CTranslate2 finds tokens by name.
     """
     names = [tokenizer.subword(index) for index in range(tokenizer.vocab_size)]
-    # Marian has one id for padding and start. Later names win: CTranslate2 looks up <s> and </s>.
+    # Marian has one id for padding and start. Later names win, as CTranslate2 needs <s> and </s>.
     for index, name in (
         (tokenizer.pad_id, "<pad>"),
         (tokenizer.unk_id, "<unk>"),
@@ -146,7 +146,7 @@ def _specification(bundle: Bundle) -> TransformerSpec:
         (specification.encoder, model.source_positions),
         (specification.decoder, model.target_positions),
     ):
-        encoding = encoding_of(positions)  # its rows are stored, so that each layout fits
+        encoding = encoding_of(positions)  # all rows are stored, so that any layout fits
         side.position_encodings.encodings = encoding.table.detach()[encoding.offset :].cpu()
         side.scale_embeddings = config.scale_embeddings
 
@@ -155,7 +155,7 @@ def _specification(bundle: Bundle) -> TransformerSpec:
     specification.register_target_vocabulary(target)
     settings = specification.config
     settings.layer_norm_epsilon = config.norm_epsilon
-    # A model may hide the end symbol of sources as padding: then it has not learnt from one.
+    # If padding is the end symbol in sources, the model has not learnt from an end symbol.
     settings.add_source_eos = config.pad_of_source != config.eos_id
     settings.bos_token = target[bundle.target_tokenizer.bos_id]
     settings.decoder_start_token = settings.bos_token
@@ -163,7 +163,7 @@ def _specification(bundle: Bundle) -> TransformerSpec:
 
 
 def weights_by_name(model: Transformer) -> dict[str, Tensor]:
-    """Our weights by name, without positions; a tied weight is under all its names."""
+    """The model's weights by name, without positions; a tied weight has several names."""
     weights = {
         name: weight for name, weight in model.state_dict().items() if not name.endswith(".table")
     }
@@ -174,9 +174,9 @@ def weights_by_name(model: Transformer) -> dict[str, Tensor]:
 
 
 def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
-    """Put each of our weights in its place; none may be left over.
+    """Put every weight of the model into the specification; UsageError if one is left over.
 
-    A tied weight has two places; CTranslate2 stores it once.
+    A tied weight has two places in the specification, and CTranslate2 stores it once.
     """
     weights = weights_by_name(model)
     for path, modules in module_table(model.config).items():
@@ -194,7 +194,7 @@ def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
 
 
 def module_table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
-    """CTranslate2's name: our names, for all modules of a model of this config."""
+    """By CTranslate2's name, the names of our modules, for a model of ``config``."""
     table: dict[str, tuple[str, ...]] = {**_ENDS}
     if config.embedding_norm:
         table |= _NORMS_OF_EMBEDDINGS

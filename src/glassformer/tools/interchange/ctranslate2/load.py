@@ -1,9 +1,9 @@
 """Loads a bundle as a CTranslate2 engine, and converts the model at the first load.
 
-The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``, with the hash of the
-bundle's files: other weights are converted anew. Its manifest holds the hashes of its own files: a
-damaged model is an error. If the bundle is read-only, a temporary directory holds the model as long
-as the engine lives.
+The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``. The hash is of the
+bundle's files, so that changed weights are converted anew. A manifest holds the hashes of the
+converted files, so that damage is an error. If the bundle is read-only, a temporary directory holds
+the model as long as the engine lives.
 """
 
 import shutil
@@ -33,7 +33,7 @@ from glassformer.tools.interchange.stock import require_stock
 
 __all__ = ["load_ctranslate2"]
 
-_FORMAT = "2"  # the version of the converted directory: a new one gives a new hash
+_FORMAT = "2"  # version of the converted directory; part of the hash
 _FOLDER = "ctranslate2"
 
 
@@ -48,7 +48,7 @@ def load_ctranslate2(
 
     Raises:
         UsageError: this machine or CTranslate2 does not know the quantization or an option of the
-            model, or a part is not the package's.
+            model, or the model has own parts.
         InputError: ctranslate2 is not installed or finds no CUDA device, or a kept conversion is
             damaged.
     """
@@ -57,7 +57,7 @@ def load_ctranslate2(
     require_stock(bundle, "CTranslate2")
     device = next(bundle.model.parameters()).device
     if device.type == "cuda" and not ctranslate2.get_cuda_device_count():
-        raise InputError("device cuda: CTranslate2 finds none here; give device cpu")
+        raise InputError("device cuda: CTranslate2 finds no such device; give device cpu")
     supported = ctranslate2.get_supported_compute_types(device.type, device.index or 0)
     if quantization not in supported:
         raise UsageError(
@@ -83,7 +83,7 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         _require_whole(converted)
         return converted, False
     try:
-        if folder.is_symlink():  # what lies behind it is not the bundle's
+        if folder.is_symlink():  # the target of a link is not the bundle's
             raise NotADirectoryError(f"{folder} is a link")
         folder.mkdir(exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
@@ -95,12 +95,12 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         export_ctranslate2(bundle, unfinished / "model", quantization=quantization)
         write_manifest(unfinished / "model")
         flush_directory(unfinished / "model")
-        for outdated in folder.glob(f"{quantization}-*"):  # of earlier weights
+        for outdated in folder.glob(f"{quantization}-*"):  # models of earlier weights
             if outdated != converted:
                 shutil.rmtree(outdated, ignore_errors=True)
         (unfinished / "model").rename(converted)
     except OSError:
-        if not converted.exists():  # else another process was quicker
+        if not converted.exists():  # otherwise another process was quicker
             raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -116,8 +116,8 @@ def _require_whole(converted: Path) -> None:
         whole = False
     if not whole:
         raise InputError(
-            f"{converted}: this conversion for CTranslate2 is damaged: delete the directory, and"
-            " it is made anew"
+            f"{converted}: this conversion for CTranslate2 is damaged: delete the directory, which"
+            " the next load makes anew"
         )
 
 

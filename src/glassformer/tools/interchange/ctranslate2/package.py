@@ -12,10 +12,11 @@ __all__ = ["import_ctranslate2"]
 def import_ctranslate2() -> Any:
     """``import ctranslate2``, bound to the OpenMP library that CTranslate2 brings.
 
-    torch brings one too, and the package that loads second would use the first one's. An OpenMP
-    library counts the threads of all its callers. If they are more than the cores, its threads
-    sleep between two pieces of work instead of spinning. A sentence that two threads translate then
-    takes ten times as long. ``RTLD_DEEPBIND``, a flag of glibc, prefers CTranslate2's library.
+    torch brings an OpenMP library too, and without this function both packages would share one. An
+    OpenMP library counts the threads of all callers. If there are more threads than
+    cores, they sleep between two pieces of work instead of spinning. A sentence that two threads
+    translate then takes ten times as long. ``RTLD_DEEPBIND``, a flag of glibc, prefers
+    CTranslate2's library.
 
     Raises InputError if ctranslate2 is not installed.
     """

@@ -17,16 +17,15 @@ __all__ = ["FAULTS", "Workers"]
 
 FAULTS = (RuntimeError, ValueError, LookupError, OverflowError)  # what CTranslate2 raises
 
-_MOST_THREADS = 4  # for one sentence: its products are too small for more
+_MOST_THREADS = 4  # for one sentence, whose products are too small for more threads
 
 
 class Workers:
     """CTranslate2 translators of the model in ``directory``, each made at its first use.
 
-    A file has as many workers as torch has threads, with one thread each: threads of one sentence
-    wait for each other, sentences do not. A single sentence has one worker with up to 4 threads.
-
-    A ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
+    A file has as many workers as torch has threads. Each has one thread, because threads of one
+    sentence would wait for each other. A single sentence has one worker with up to 4 threads. A
+    ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
     model, InputError names the reason.
     """
 
@@ -39,7 +38,7 @@ class Workers:
         temporary: bool = False,
     ) -> None:
         self.directory = directory
-        self._process = 0  # of the translators
+        self._process = 0  # the process that made the translators
         self._device = device
         self._compute_type = compute_type
         if temporary:  # at the last reference to the workers, or at exit
@@ -63,10 +62,10 @@ class Workers:
         return self._translator(workers=1, threads=min(_MOST_THREADS, self.cores))
 
     def check_process(self) -> None:
-        """Raise UsageError in a fork of the process that made the translators: they hang there."""
+        """Raise UsageError in a fork of the process, where the translators would hang."""
         if self._process not in (0, os.getpid()):
             raise UsageError(
-                "engine ctranslate2: it has translated before this process was forked: load the"
+                "engine ctranslate2 has translated before this process was forked: load the"
                 " translator in each process, or start processes with 'spawn'"
             )
 
@@ -77,8 +76,8 @@ class Workers:
 
     def _translator(self, *, workers: int, threads: int) -> Any:
         self._process = os.getpid()
-        # OpenMP keeps helper threads for each thread that lives: together with the workers' they
-        # would be more than the cores. So the thread that makes the translator ends here.
+        # OpenMP keeps helper threads for each living thread. With the workers' threads, there would
+        # be more than cores. So the thread that makes the translator ends here.
         try:
             with ThreadPoolExecutor(1) as maker:
                 return maker.submit(
@@ -93,5 +92,5 @@ class Workers:
         except FAULTS as error:
             raise InputError(
                 f"{self.directory}: CTranslate2 cannot load this model ({error}): delete the"
-                " directory, and it is made anew; or take engine torch"
+                " directory, which the next load makes anew; or take engine torch"
             ) from error

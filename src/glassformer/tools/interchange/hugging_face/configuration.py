@@ -1,4 +1,4 @@
-"""``config.json`` of a family to our settings; an option without a counterpart is refused."""
+"""Reads a family's ``config.json`` as our settings; refuses an option without a counterpart."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _SAME_ACTIVATION = {"silu": "swish"}
-_NO_EFFECT = {  # of training, of other tasks, about the file; or transformers itself ignores them
+_NO_EFFECT = {  # options of training, of other tasks or of the file, or ignored by transformers
     "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id", "is_encoder_decoder",
     "add_bias_logits", "add_cross_attention",
     "add_final_layer_norm", "architectures", "chunk_size_feed_forward", "classif_dropout",
@@ -40,11 +40,11 @@ _NO_EFFECT = {  # of training, of other tasks, about the file; or transformers i
     "tokenizer_class", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
     "use_cache",
 }  # fmt: skip
-_HELD = {  # a bundle holds them, or what our search does in their place
+_HELD = {  # options that a bundle or our search has in another form
     "length_penalty", "early_stopping", "bad_words_ids", "forced_bos_token_id",
     "forced_eos_token_id",
 }  # fmt: skip
-_OTHERS = {  # a search option that a bundle does not hold, and the value that our search has
+_OTHERS = {  # search options that a bundle does not hold, and the value of our search
     "num_beams": BEAM, "max_length": 20, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0, "min_length": 0, "do_sample": False, "num_beam_groups": 1,
     "diversity_penalty": 0.0, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0,
@@ -55,7 +55,7 @@ _TYPICAL_LENGTH = 20  # subwords of a sentence
 
 
 class Settings(BaseModel):
-    """The options of ``config.json`` by our names, where we have them; others are its extra."""
+    """``config.json``, fields under our names; unknown fields stay in ``model_extra``."""
 
     model_config = ConfigDict(
         strict=True, extra="allow", frozen=True, allow_inf_nan=False, protected_namespaces=()
@@ -90,18 +90,18 @@ class Settings(BaseModel):
     @property
     def target_vocab_size(self) -> int:
         """The number of tokens of the target."""
-        own = None if self.share_encoder_decoder_embeddings else self.decoder_vocab_size
-        return own or self.vocab_size
+        size = None if self.share_encoder_decoder_embeddings else self.decoder_vocab_size
+        return size or self.vocab_size
 
 
 ALIKE = Settings.model_fields.keys() & ModelConfig.model_fields.keys()
-"""The options that our models have too, by our names."""
+"""The names of options that :class:`ModelConfig` has too."""
 
 
 def read_settings(directory: Path) -> tuple[Family, Settings]:
-    """The family and the options of a directory; those of generation_config.json come last.
+    """The family and options of a directory; search options of generation_config.json win.
 
-    Raises InputError for another family, or for an option that this program does not know.
+    Raises InputError for another family or an unknown option.
     """
     path, generation = directory / "config.json", directory / "generation_config.json"
     if not path.exists():
@@ -117,19 +117,23 @@ def read_settings(directory: Path) -> tuple[Family, Settings]:
                 " translations, and this program has no place for it"
             )
     options = read_json(generation, dict[str, Any]) if generation.exists() else {}
-    given = {name: value for name, value in options.items() if value is not None}
-    ids = {name: value for name, value in given.items() if name in read}  # if config.json has none
-    searching = {name: value for name, value in given.items() if name in _HELD | _OTHERS.keys()}
+    generating = {name: value for name, value in options.items() if value is not None}
+    ids = {
+        name: value for name, value in generating.items() if name in read
+    }  # if config.json has none
+    searching = {
+        name: value for name, value in generating.items() if name in _HELD | _OTHERS.keys()
+    }
     return family, validated(ids | settings | searching, Settings, path)
 
 
 def model_config(
     family: Family, settings: Settings, path: Path, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> ModelConfig:
-    """Our settings for a model of ``family``.
+    """The settings for a model of ``family``.
 
-    The decoder may start with a symbol that ours may read, such as the end symbol: then it is the
-    target tokenizer's own. Else the vocabularies have one row more, for our start symbol.
+    If the decoder starts with the start symbol of the target tokenizer, that symbol stays.
+    Otherwise the vocabularies have one row more, for an added start symbol.
 
     Raises InputError, which names the file ``path``, for a value that no setting holds.
     """
@@ -164,10 +168,10 @@ def model_config(
 
 
 def length_penalty(theirs: float = 1.0) -> float:
-    """Our alpha for theirs: the same weight of one subword more in a sentence of 20.
+    """The alpha of Wu et al. for an alpha of transformers, equal at a sentence of 20 subwords.
 
-    They divide by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. The slopes of
-    the two logarithms, alpha / length and alpha / (5 + length), are to be one at that length.
+    Transformers divides by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. At 20
+    subwords the logarithms have equal slopes, alpha / length and alpha / (5 + length).
 
     >>> length_penalty()
     1.25
@@ -186,7 +190,7 @@ def their_length_penalty(ours: float) -> float:
 
 
 def other_search_options(settings: Settings) -> dict[str, str]:
-    """Their search options that change translations and have no place in a bundle."""
-    given = settings.model_extra or {}
-    others = {n: given[n] for n, usual in _OTHERS.items() if given.get(n, usual) != usual}
+    """The search options of transformers that change translations and that no bundle holds."""
+    extra = settings.model_extra or {}
+    others = {n: extra[n] for n, usual in _OTHERS.items() if extra.get(n, usual) != usual}
     return {name: shown(value) for name, value in others.items() if value not in (None, [])}

@@ -1,8 +1,8 @@
-"""A bundle as a directory that Hugging Face's transformers loads: the inverse of ``import``.
+"""Writes a bundle as a directory that Hugging Face's transformers loads.
 
-A family is chosen by the model's structure: the paper's post-norm model is MarianMT, a pre-norm one
-Pegasus; an imported model goes back to its own family. The tokenizer is ``tokenizer.json``, which
-needs no tokenizer of the family.
+The model's structure decides the family. The paper's post-norm model becomes MarianMT, a pre-norm
+model Pegasus, and an imported model gets its former family. The tokenizer is ``tokenizer.json``,
+which works for every family.
 """
 
 import json
@@ -35,20 +35,20 @@ from glassformer.tools.interchange.stock import require_stock
 __all__ = ["QUANTIZATIONS", "export_hugging_face"]
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
-_EPSILON = 1e-5  # of LayerNorm, in all families
+_EPSILON = 1e-5  # epsilon of LayerNorm in all families
 _SHOWN = 5  # subwords in a note
 
 
 def export_hugging_face(
     bundle: Bundle, directory: Path, *, quantization: str = "float32"
 ) -> list[str]:
-    """Write ``bundle`` for transformers into a new directory; return notes for a person to read.
+    """Write ``bundle`` for transformers into a new directory; return notes to print.
 
     ``AutoTokenizer`` and ``AutoModelForSeq2SeqLM`` load it. A kill leaves no half-written
     ``directory``.
 
-    Raises UsageError for an option of the model that no family holds, for a part that is not the
-    package's, for an unknown quantization, or for a directory that is not empty.
+    Raises UsageError if no family holds an option of the model, the model has own parts, the
+    quantization is unknown, or the directory is not empty.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     require_stock(bundle, "transformers")
@@ -71,7 +71,7 @@ def export_hugging_face(
         (place / "README.md").write_text(_readme(bundle, directory.name), "utf-8")
     theirs = their_length_penalty(bundle.length_penalty)
     notes.append(
-        f"length_penalty {theirs:g} is theirs for {bundle.length_penalty:g}: alike at 20 subwords"
+        f"length_penalty {theirs:g} stands for {bundle.length_penalty:g}: alike at 20 subwords"
     )
     return [f"it is a {family.title} model", *notes]
 
@@ -79,9 +79,9 @@ def export_hugging_face(
 def _write_settings(
     bundle: Bundle, place: Path, model_type: str, *, dtype: str, start: int | None
 ) -> list[str]:
-    """Write the tokenizers, the model's options and those of the search; return notes.
+    """Write the tokenizers, the model's options and the search options; return notes.
 
-    ``start``: the id that takes the place of our start symbol, which is left out.
+    ``start``: the id that takes the place of the start symbol, which is left out.
     """
     generation = _generation_settings(bundle, start)
     ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
@@ -91,25 +91,25 @@ def _write_settings(
     notes = _write_tokenizers(bundle, place, start)
     if bundle.source_lengths or bundle.normalisation == "text":
         notes.append(
-            "a text is translated whole: it is not cut into sentences, and capitals stay capitals"
+            "transformers does not cut a text into sentences, and leaves capitals as they are"
         )
     if bundle.alignment:
-        notes.append("the heads that align words are not in it")
+        notes.append("the exported model has no record of the heads that align words")
     return notes
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file as people read it."""
+    """Write a JSON file with indents, for people to read."""
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
 def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[str]:
     """Write the tokenizers as JSON, and as SentencePiece models for ``import``; return notes.
 
-    The source's stands in ``place``; the target's in ``target``, if its vocabulary is another.
+    The source tokenizer stands in ``place``; a different target tokenizer stands in ``target``.
     """
     source, target = bundle.tokenizers
-    own = OfBundle(
+    record = OfBundle(
         languages=bundle.languages,
         normalisation=bundle.normalisation,
         source_lengths=bundle.source_lengths,
@@ -132,7 +132,7 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
         _write_json(directory / "tokenizer.json", content)
         _write_json(directory / "special_tokens_map.json", symbols)
         if directory == place:
-            options[KEY] = own.model_dump()
+            options[KEY] = record.model_dump()
         _write_json(directory / "tokenizer_config.json", options)
     source.save(place / "source.model")
     target.save(place / "target.model")
@@ -146,13 +146,13 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
         some = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
         notes.append(
             f"the vocabulary lacks {counted(len(missing), 'subword')} of SentencePiece ({some}):"
-            " each text with one has other ids than in the original, which reads it as unknown"
+            " a text with such a subword has other ids than in the bundle, where it is unknown"
         )
     return notes
 
 
 def _generation_settings(bundle: Bundle, start: int | None) -> dict[str, Any]:
-    """The content of ``generation_config.json``: our search, as far as theirs has its options."""
+    """The content of ``generation_config.json``, as near to the bundle's search as possible."""
     config, target = bundle.model.config, bundle.target_tokenizer
     size = config.target_vocab_size - (start is not None)
     never = [index for index in Vocabulary.of(target).never_produced if index < size]
@@ -166,7 +166,7 @@ def _generation_settings(bundle: Bundle, start: int | None) -> dict[str, Any]:
         "bad_words_ids": [[index] for index in never],
         "min_new_tokens": len(target.prefix_ids) + 1,  # no translation is empty
         "max_length": min(config.max_length, LONGEST_SOURCE + EXTRA_LENGTH),
-        "early_stopping": True,  # nearest to ours; the others prefer long translations
+        "early_stopping": True,  # nearest to our search; other values prefer long translations
         "length_penalty": their_length_penalty(bundle.length_penalty),
         "do_sample": False,
         "num_beams": BEAM,
@@ -184,7 +184,7 @@ def _alike(bundle: Bundle) -> bool:
 def _refuse(bundle: Bundle, model_type: str) -> None:
     """Raise UsageError for an option that the family has no place for."""
     config, title = bundle.model.config, FAMILIES[model_type].title
-    remedy = "export --to ctranslate2 holds it"
+    remedy = "export to ctranslate2 holds it"
     if config.norm_epsilon != _EPSILON:
         raise UsageError(f"norm_epsilon {config.norm_epsilon}: {title} has {_EPSILON}; {remedy}")
     if config.tying in ("target", "none") and model_type != "marian":
@@ -214,9 +214,9 @@ def _refuse(bundle: Bundle, model_type: str) -> None:
 
 
 def _model_settings(bundle: Bundle, model_type: str, *, left_out: bool) -> dict[str, Any]:
-    """The sizes and options in ``config.json``: the inverse of ``configuration.model_config``.
+    """The sizes and options in ``config.json``, the inverse of ``configuration.model_config``.
 
-    ``left_out``: our start symbol is.
+    ``left_out``: the start symbol is left out.
     """
     config = bundle.model.config
     settings: dict[str, Any] = {

@@ -1,8 +1,8 @@
-"""The families of translators: for each its options, and a place for each of its weights.
+"""The families of translators, with their options and the names of their weights.
 
-The decoders of M2M100, NLLB and mBART start with the end symbol. Marian's starts with padding,
-which ours hides. So its imported vocabulary has one row more, our start symbol. It is a copy of the
-padding's row, with the bias ``NEVER``, so that all other probabilities stay.
+The decoders of M2M100, NLLB and mBART start with the end symbol. Marian's decoder starts with
+padding, which our decoder hides. So import adds a row for a start symbol to Marian's vocabulary.
+The row copies the padding's row, with the bias ``NEVER``, so that all other probabilities stay.
 """
 
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ __all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
 
 @dataclass(frozen=True)
 class Family:
-    """One architecture: ``options`` of ModelConfig that all its models share."""
+    """One architecture; ``options`` are settings of ModelConfig that all its models share."""
 
     title: str
     architecture: str
-    """Its class in transformers."""
+    """The class in transformers."""
     options: Mapping[str, Any]
     output_bias: bool = True
-    """Whether its files have ``final_logits_bias``."""
+    """Whether the files have ``final_logits_bias``."""
     stored_sinusoids: bool = False
-    """Whether its files have the table of sinusoids, which others compute."""
+    """Whether the files have the table of sinusoids, which other families compute."""
 
 
 FAMILIES = {
@@ -56,10 +56,10 @@ FAMILIES = {
         stored_sinusoids=True,
     ),
 }
-"""By their ``model_type``. An option that is not here has ModelConfig's default."""
+"""The families by ``model_type``. An option that is not here has ModelConfig's default."""
 _TRANSLATORS = ("marian", "m2m_100", "mbart")
 
-# The layout of sinusoids is not among them: a permutation of d_model makes one of the other.
+# Without the layout of sinusoids: a permutation of d_model turns one layout into the other.
 _STRUCTURE = (
     "norm",
     "embedding_norm",
@@ -78,14 +78,14 @@ _REASONS = {
     "blenderbot": "its tokenizer is byte-level BPE, not SentencePiece",
 }
 
-# Their name -> ours, in each block of the encoder and of the decoder.
+# Transformers' name -> our name, in each block of the encoder and of the decoder.
 _ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
 _ENCODER_BLOCK = {
     **{f"self_attn.{theirs}": f"self_attention.sublayer.{o}" for theirs, o in _ATTENTION.items()},
     "self_attn_layer_norm": "self_attention.norm",
     "fc1": "feed_forward.sublayer.inner",
     "fc2": "feed_forward.sublayer.outer",
-    "final_layer_norm": "feed_forward.norm",  # of the block, not of the stack
+    "final_layer_norm": "feed_forward.norm",  # the norm of a block, not of the stack
 }
 _DECODER_BLOCK = {
     **_ENCODER_BLOCK,
@@ -107,7 +107,7 @@ _SIDES = (("encoder", "source"), ("decoder", "target"))
 
 
 def family_of(model_type: object, origin: object) -> Family:
-    """The family with this name; InputError, which names the file ``origin``, for another one.
+    """The family of a ``model_type``; InputError, which names the file ``origin``, if unknown.
 
     >>> family_of("t5", "config.json")
     Traceback (most recent call last):
@@ -139,12 +139,12 @@ def family_for(config: ModelConfig) -> str:
             return name
     listed = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
     raise UsageError(
-        f"{listed}: no family of Hugging Face has all of them; export --to ctranslate2 holds them"
+        f"{listed}: no family of Hugging Face has this combination; export to ctranslate2 holds it"
     )
 
 
 def weight_table(config: ModelConfig) -> dict[str, str | None]:
-    """Their name of each weight, and ours; None: left out knowingly.
+    """By transformers' name of each weight, our name; None: the weight is not read.
 
     A tied weight stands in a file under one or several names.
     """

@@ -24,8 +24,8 @@ from glassformer.tools.interchange.importing import Imported, in_languages
 __all__ = ["import_hugging_face"]
 
 _OPUS_NOTE = (
-    "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks; a text"
-    " keeps its own"
+    "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks; the bundle"
+    " does not change the punctuation of a text"
 )
 
 
@@ -34,11 +34,10 @@ def import_hugging_face(
 ) -> Imported:
     """The translator in ``directory``, as ``save_pretrained`` writes it.
 
-    A multilingual model needs languages: the pair that the bundle translates unless another is
-    asked for.
+    A multilingual model needs both languages, which become the bundle's default pair.
 
     Raises:
-        InputError: a file is missing or faulty, or this program has no place for some of it.
+        InputError: a file is missing or faulty, or the model has an unknown option.
         UsageError: a language is missing or unknown.
     """
     family, settings = read_settings(directory)
@@ -47,7 +46,9 @@ def import_hugging_face(
     source, target = vocabulary.source, vocabulary.target
     config = model_config(family, settings, path, (source, target))
     start = settings.start_id
-    start_is_ours = start == target.bos_id  # as M2M100's end symbol
+    start_is_ours = (
+        start == target.bos_id
+    )  # as for M2M100, whose decoder starts with the end symbol
     if not start_is_ours and not 0 <= start < config.bos_id:
         raise InputError(
             f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"

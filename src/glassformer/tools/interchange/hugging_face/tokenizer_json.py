@@ -1,11 +1,10 @@
-"""A tokenizer as ``tokenizer.json``, which transformers and transformers.js read.
+"""Writes a tokenizer as ``tokenizer.json``, which transformers and transformers.js read.
 
 The file names each step from a text to ids: a list of normalisers, a model (BPE or unigram), and a
-template that adds the end symbol. All are written here, as values of JSON; no package is needed.
+template that adds the end symbol. It is plain JSON, so no package is needed to write it.
 
-SentencePiece's BPE joins the two neighbours that form the best piece; ``tokenizer.json`` lists the
-joins themselves, the best first. So each piece gives a join for each place that cuts it in two
-pieces.
+SentencePiece's BPE joins the two neighbours that form the best piece; ``tokenizer.json`` lists
+joins, the best first. So each piece gives a join for each place that cuts it into two pieces.
 """
 
 import base64
@@ -21,7 +20,7 @@ from glassformer.support.errors import UsageError
 
 __all__ = ["missing_pieces", "tokenizer_config", "tokenizer_json"]
 
-_IMPROBABLE, _NEVER = -1e4, -1e9  # scores of unigrams that cut no text as long as others can
+_IMPROBABLE, _NEVER = -1e4, -1e9  # scores so low that other unigrams cut a text if any can
 _OF_NO_TEXT = (PieceType.CONTROL, PieceType.UNKNOWN, PieceType.BYTE)
 
 
@@ -45,7 +44,7 @@ def tokenizer_json(
     beyond = model.pieces[tokenizer.vocab_size :]
     if model.kind == "bpe" and any(piece.type is PieceType.UNUSED for piece in beyond):
         raise UsageError(
-            "a trimmed vocabulary: BPE joins subwords by way of others that it lacks, and"
+            "a trimmed vocabulary: BPE joins subwords by way of missing subwords, and"
             " tokenizer.json cannot say so; export to ctranslate2"
         )
     pieces = _pieces(tokenizer, model, size)
@@ -74,7 +73,7 @@ def tokenizer_json(
 def tokenizer_config(tokenizer: Tokenizer, *, size: int, longest: int) -> dict[str, Any]:
     """The content of ``tokenizer_config.json``; ``longest``: the positions of a source.
 
-    Special symbols in a text are text, as in this program.
+    Special symbols inside a text are read as text, as in glassformer.
     """
     ids = {"pad": tokenizer.pad_id, "unk": tokenizer.unk_id, "eos": tokenizer.eos_id}
     if tokenizer.bos_id < size:
@@ -89,7 +88,7 @@ def tokenizer_config(tokenizer: Tokenizer, *, size: int, longest: int) -> dict[s
 
 
 def missing_pieces(tokenizer: Tokenizer) -> list[str]:
-    """The pieces that cut a text and are not in the vocabulary: here a text is cut without them."""
+    """The pieces without an id, which cut texts in SentencePiece and not in ``tokenizer.json``."""
     pieces = SentencePieceModel.parse(tokenizer.serialized).pieces[tokenizer.vocab_size :]
     return [piece.text for piece in pieces if piece.type is PieceType.NORMAL]
 
@@ -143,7 +142,7 @@ def _joins(pieces: Sequence[Piece]) -> list[list[str]]:
 
 
 def _added_tokens(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-    """Special symbols, which a decoder leaves out; and pieces that the maker of the model chose."""
+    """Special symbols, which a decoder leaves out, and pieces that the model's maker defined."""
     special = {PieceType.CONTROL: True, PieceType.UNKNOWN: True, PieceType.USER_DEFINED: False}
     return [
         {
@@ -161,7 +160,7 @@ def _added_tokens(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
 
 
 def _template(tokenizer: Tokenizer, pieces: Sequence[Piece]) -> dict[str, Any]:
-    """The prefix of every text, the text, the end symbol."""
+    """The template of a text: prefix, text and end symbol."""
 
     def symbol(text: str) -> dict[str, Any]:
         return {"SpecialToken": {"id": text, "type_id": 0}}
@@ -181,7 +180,7 @@ def _template(tokenizer: Tokenizer, pieces: Sequence[Piece]) -> dict[str, Any]:
 
 
 def _sentencepiece_normalisers(model: SentencePieceModel) -> list[dict[str, Any]]:
-    """The steps of the model itself, up to a text with ``▁`` for each space."""
+    """The normalising steps of the SentencePiece model, with ``▁`` for each space at the end."""
     options, steps = model.rest.normalizer_spec, []
     if options.precompiled_charsmap:
         table = base64.b64encode(options.precompiled_charsmap).decode()
@@ -206,7 +205,7 @@ def _text_normalisers() -> list[dict[str, Any]]:
 
 
 def _decoder(escapes: Sequence[tuple[str, str]], *, dummy_prefix: bool) -> dict[str, Any]:
-    """From pieces to a text: spaces, bytes, the space before the text, escaped characters."""
+    """The steps from pieces to a text: spaces, bytes, the first space, escaped characters."""
     steps: list[dict[str, Any]] = [
         _replace(SPACE, " "),
         {"type": "ByteFallback"},

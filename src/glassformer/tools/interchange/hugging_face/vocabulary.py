@@ -1,13 +1,13 @@
-"""The vocabulary of a directory as SentencePiece models whose ids are the model's own.
+"""Reads the vocabulary of a directory as SentencePiece models with the ids of the directory.
 
 transformers maps each piece of SentencePiece's segmentation to an id by a table, or by an offset.
-Here the pieces themselves stand in the order of the ids, so that no table is needed:
+Here the pieces stand in the order of the ids, so that no table is needed:
 
 - A piece that the vocabulary has and the side's SentencePiece model lacks is unused: it cuts no
   text. But characters that SentencePiece does not know are looked up, and may be such a piece.
-- A piece that the vocabulary lacks stands after its end. It cuts the text, and is unknown.
-- Special symbols and languages are control symbols: no text holds them. transformers reads them
-  from a text, so that ``</s>`` in a text ends it there.
+- A piece that the vocabulary lacks stands after the last id. It cuts the text, and is unknown.
+- Special symbols and languages are control symbols, which no text holds. In transformers, ``</s>``
+  in a text would end the text.
 """
 
 import re
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 KEY = "glassformer"
-"""Where ``tokenizer_config.json`` keeps an :class:`OfBundle`."""
+"""The key of an :class:`OfBundle` in ``tokenizer_config.json``."""
 
 _TOKENIZERS = {
     "marian": ("MarianTokenizer",),
     "m2m_100": ("M2M100Tokenizer", "NllbTokenizer", "NllbTokenizerFast"),
     "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
 }
-_LANGUAGES = {  # the token of a language, and its code in it
+_LANGUAGES = {  # the token of a language; the group is the language's code
     "MarianTokenizer": re.compile(r">>(.+)<<"),
     "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
     "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
@@ -54,7 +54,7 @@ _START = "<s>"
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """The tokenizers of both sides; ``languages``: as far as the files say them."""
+    """The tokenizers of both sides; ``languages``: None if the files do not name them."""
 
     source: Tokenizer
     target: Tokenizer
@@ -63,11 +63,11 @@ class Tokenizers:
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
     is_ours: bool = False
-    """Whether ``export`` has written it."""
+    """Whether ``export`` has written the files."""
 
 
 class OfBundle(BaseModel):
-    """What export adds to ``tokenizer_config.json``, so that import makes the same bundle of it."""
+    """A record in ``tokenizer_config.json`` from which import makes an exported bundle again."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -82,7 +82,7 @@ class OfBundle(BaseModel):
 
 
 def _text_of(token: object) -> object:
-    """The text of a token, which stands alone or with its settings."""
+    """The text of a token, from a string or from an object with settings."""
     return token.get("content") if isinstance(token, dict) else token
 
 
@@ -90,7 +90,7 @@ _Text = Annotated[str, BeforeValidator(_text_of)]
 
 
 class _Options(BaseModel):
-    """``tokenizer_config.json`` or ``special_tokens_map.json``, as far as import reads them."""
+    """The fields of ``tokenizer_config.json`` or ``special_tokens_map.json`` that import reads."""
 
     glassformer: OfBundle | None = None
     tokenizer_class: str | None = None
@@ -136,7 +136,7 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
         return _exported(directory, options.glassformer)
     if model_type not in _TOKENIZERS:
         raise InputError(
-            f"{directory}: a {model_type} model sums up texts, unless `export` has written it;"
+            f"{directory}: a {model_type} model summarises texts, unless `export` has written it;"
             f" import reads {', '.join(_TOKENIZERS)}"
         )
     kind = options.tokenizer_class or settings.tokenizer_class
@@ -150,8 +150,8 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
         )
     if options.legacy_behaviour:
         raise InputError(
-            f"{path}: legacy_behaviour: the language stands behind the text there, and this program"
-            " puts it before the text"
+            f"{path}: legacy_behaviour puts the language behind a text, and this program puts it"
+            " before a text"
         )
     files = _Files(directory, options, settings)
     if model_type == "marian":
@@ -160,7 +160,7 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
 
 
 def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
-    """The languages among a tokenizer's tokens, if it is of one of these kinds, or of any."""
+    """The languages among the tokens of a tokenizer of one of ``kinds``, or of any kind."""
     for kind in kinds or _LANGUAGES:
         if known := languages_in(texts, _LANGUAGES[kind]):
             return LanguageTokens(known, before="source" if kind == "MarianTokenizer" else "each")
@@ -168,7 +168,7 @@ def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | Non
 
 
 def _exported(directory: Path, own: OfBundle) -> Tokenizers:
-    """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
+    """The tokenizers that ``export`` has written, from the directory's SentencePiece models."""
     return Tokenizers(
         Tokenizer.load(
             directory / "source.model", prefix=own.source_prefix, known=own.source_known
@@ -207,7 +207,7 @@ def _marian(files: _Files) -> Tokenizers:
 
 
 def _one_model(files: _Files, kind: str) -> Tokenizers:
-    """One SentencePiece model; each side's language stands before its text."""
+    """One SentencePiece model; before each text stands the text's language."""
     directory, size = files.directory, files.settings.vocab_size
     paths = [directory / name for name in ("sentencepiece.bpe.model", "tokenizer.json")]
     path = next(filter(Path.exists, paths), paths[0])
@@ -239,8 +239,8 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
 
 
 def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
-    """The text of each of ``size`` ids in a table; not ``filled``: up to its last id."""
-    table = read_json(path, dict[str, Any], most_bytes=MOST_JSON)  # one fault, not millions
+    """The texts of ``size`` ids in a table; without ``filled``, up to the last id of the table."""
+    table = read_json(path, dict[str, Any], most_bytes=MOST_JSON)  # Any gives one fault, not many
     if not all(isinstance(index, int) and index >= 0 for index in table.values()):
         raise InputError(f"{path}: expected a table of pieces and ids")
     by_id = {index: text for text, index in table.items() if text}
@@ -251,7 +251,7 @@ def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
 
 
 def _added_texts(files: _Files, size: int) -> dict[int, str]:
-    """The tokens beside the SentencePiece model, by id; those without ids stand after ``size``."""
+    """The tokens beside the SentencePiece model, by id; tokens without ids follow ``size``."""
     added = dict(files.options.added_tokens_decoder)
     path = files.directory / "tokenizer.json"
     if not added and path.exists():
@@ -269,9 +269,9 @@ def _added_texts(files: _Files, size: int) -> dict[int, str]:
 def _piece_order(
     files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path
 ) -> PieceOrder:
-    """The texts; if no target starts with the end symbol, our start symbol stands after them.
+    """The order of ``texts``, with an added start symbol unless targets start with the end symbol.
 
-    ``path``: the file of the texts. ``controls``: those that no input holds.
+    ``path``: the file of the texts. ``controls``: the texts that no input holds.
     """
     options, settings = files.options, files.settings
     unknown = options.unk_token or "<unk>"
@@ -292,7 +292,7 @@ def _piece_order(
             )
     if settings.start_id == settings.eos_id:
         symbols["bos"] = symbols["eos"]
-    else:  # ours takes the name
+    else:  # the added start symbol takes the name
         texts = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
         texts.append(_START)
     unused = {_START, *(text for text in texts if text.startswith(("<s ", "<unused ")))}

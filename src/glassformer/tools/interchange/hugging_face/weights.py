@@ -1,4 +1,4 @@
-"""Weights out of safetensors files into our model, and back into one."""
+"""Reads weights from safetensors files into a Transformer, and writes such a file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,14 +18,14 @@ from glassformer.tools.interchange.importing import NEVER, with_rows
 __all__ = ["in_halves", "read_weights", "their_start", "write_weights"]
 
 _WHOLE, _INDEX, _PICKLED = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
-# The sublayers' matrices that read the stream between the blocks, and what writes to it.
+# The modules that read the stream between the blocks, and the modules that write to it.
 _READERS = {"query", "key", "value", "inner"}
 _WRITERS = {"output", "outer", "norm"}
 _WITH_START = {"source_embedding.weight", "target_embedding.weight", "output.weight", "output_bias"}
 
 
 class _Index(BaseModel):
-    """The file of each weight, if they are many."""
+    """The file of each weight of a model in several files."""
 
     weight_map: dict[str, str]
 
@@ -35,10 +35,10 @@ def read_weights(
 ) -> None:
     """Fill the parameters of a model on the meta device from the files of ``directory``.
 
-    ``start``: the id of their start symbol, whose row becomes that of ours; None: it is ours.
+    ``start``: the id whose row an added start symbol copies; None: no symbol is added.
 
-    Raises InputError for a weight that ``table`` or the files lack, or of another shape. It is
-    raised too if a weight stands there twice with different values.
+    Raises InputError for a weight that ``table`` or the files lack, that has another shape, or that
+    stands there twice with different values.
     """
     shapes, filled, names = shapes_of(model), dict[str, Tensor](), dict[str, str]()
     expected = {
@@ -69,25 +69,25 @@ def read_weights(
 
 
 def _their_shape(ours: str, shape: tuple[int, ...], start: int | None) -> tuple[int, ...]:
-    """The shape of a weight in their files: without the row of our start symbol."""
+    """The shape of a weight in the files of transformers, without an added start symbol."""
     rows, *rest = shape
-    own = (rows - (ours in _WITH_START and start is not None), *rest)
-    return (1, *own) if ours == "output_bias" else own
+    without = (rows - (ours in _WITH_START and start is not None), *rest)
+    return (1, *without) if ours == "output_bias" else without
 
 
 def their_start(model: Transformer) -> int | None:
-    """The id whose row import has copied to make our start symbol; None for an own start symbol.
+    """The id whose row import has copied for an added start symbol; None if none was added.
 
-    Training changes the two rows, so that a fine-tuned model has a start symbol of its own.
+    Training changes both rows, so a fine-tuned model keeps the added start symbol.
     """
     config, bias = model.config, model.output_bias
     if bias is None or config.bos_id != config.target_vocab_size - 1 or bias[-1] != NEVER:
         return None
     tables = [model.target_embedding.weight, model.output_weight]
     alike = [(table[:-1] == table[-1]).all(dim=1) for table in tables]
-    found = set((alike[0] & alike[1]).nonzero().flatten().tolist())
-    usual = [index for index in (config.pad_id, config.eos_id) if index in found]
-    return next(iter([*usual, *sorted(found)]), None)
+    copied = set((alike[0] & alike[1]).nonzero().flatten().tolist())
+    likely = [index for index in (config.pad_id, config.eos_id) if index in copied]
+    return next(iter([*likely, *sorted(copied)]), None)
 
 
 def write_weights(
@@ -98,9 +98,9 @@ def write_weights(
     dtype: torch.dtype,
     sinusoids: bool = False,
 ) -> None:
-    """Write the model's parameters under their names: the inverse of :func:`read_weights`.
+    """Write the model's parameters under transformers' names, the inverse of :func:`read_weights`.
 
-    A row that import has added is left out. A bias of the logits that the model lacks is zeros.
+    A row that import has added is left out. A missing bias of the logits becomes zeros.
     ``sinusoids``: the table of positions is written too.
     """
     parameters = {name: weight.detach() for name, weight in model.named_parameters()}
@@ -126,11 +126,11 @@ def write_weights(
 
 
 def in_halves(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
-    """A parameter of a model whose positions have all sines first.
+    """A parameter of the equal model whose positions have all sines first.
 
-    The sines and cosines in turn become two halves by a permutation of the stream between the
-    blocks. LayerNorm sums over the stream in any order. So if every weight that reads the stream or
-    writes to it is permuted, the logits stay the same. Heads and inner widths keep their order.
+    A permutation of the stream between the blocks turns alternating sines and cosines into two
+    halves. LayerNorm sums over the stream in any order. So the logits stay if every weight that
+    reads the stream or writes to it is permuted. Heads and inner widths keep their order.
 
     >>> config = ModelConfig(source_vocab_size=9, target_vocab_size=9, d_model=4, num_heads=1)
     >>> in_halves("encoder.norm.bias", torch.arange(4), config).tolist()
@@ -146,17 +146,17 @@ def in_halves(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
 
 
 def _stream_axis(name: str) -> int | None:
-    """The axis of a parameter that is the stream between the blocks; None: none is."""
+    """The axis of a parameter along the stream between the blocks; None: it has none."""
     *_, module, kind = ("", *name.split("."))
     if name == "output.weight" or module.endswith("embedding"):
-        return 1  # of rows that the stream is compared with, or that begin it
+        return 1  # rows begin the stream (embedding), or are compared with it (output)
     if module in _READERS:
         return 1 if kind == "weight" else None
     return 0 if module in _WRITERS else None
 
 
 def _files(directory: Path) -> list[Path]:
-    """The files of the weights; those of an index lie beside it."""
+    """The files of the weights; an index names files beside it."""
     if (directory / _WHOLE).exists():
         return [directory / _WHOLE]
     if (directory / _INDEX).exists():

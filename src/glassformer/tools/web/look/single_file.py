@@ -1,9 +1,8 @@
 """Builds a page as one HTML file that needs no network.
 
-The file holds the styles, the JavaScript modules and the data. An import map gives each module's
-path its source as a ``data:`` URL: the file runs the same modules as the server. The page's policy
-names styles, import map and loader by their hashes. ``'strict-dynamic'`` lets the loader, and no
-markup, add the modules.
+The file holds the styles, the server's JavaScript modules and the data. An import map gives each
+module's path its source as a ``data:`` URL. The page's policy names styles, import map and loader
+by their hashes. ``'strict-dynamic'`` lets the loader, and no markup, add the modules.
 """
 
 import base64
@@ -20,7 +19,7 @@ from typing import Literal
 __all__ = ["LOOK_FOLDER", "Face", "build_page"]
 
 Face = Literal["look", "translate"]
-"""The page that looks inside, or the translator's."""
+"""The page that looks inside the model, or the translator's page."""
 _STATIC = files("glassformer.tools.web") / "static"
 LOOK_FOLDER = _STATIC / "look"
 """The folder with look.html, its styles and its modules."""
@@ -41,10 +40,10 @@ def build_page(
 ) -> str:
     """The page as one HTML file; its modules read ``stored`` as JSON.
 
-    Without ``weights`` it is a page of one sentence: ``stored["trace"]`` is a trace's JSON as
+    Without ``weights``, the page shows one sentence: ``stored["trace"]`` is a trace's JSON as
     Python values; ``stored["without"]`` and ``stored["changed"]`` are precomputed answers, or None.
-    With them it is alive: ``stored`` is the record of :mod:`glassformer.tools.web.living_page`, and
-    the engine takes the place of the server.
+    With ``weights``, the page translates any text: ``stored`` is the record of
+    :mod:`glassformer.tools.web.living_page`, and the engine takes the place of the server.
     """
     path = _PAGES[face]
     page = _text(path)
@@ -79,14 +78,14 @@ def _text(path: str) -> str:
 
 
 def _placed(path: str, name: str) -> str:
-    """The path of a file that ``path`` names; the server has the folder as static/."""
+    """The path of the file ``name``, as the file ``path`` refers to it; without static/."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), name)).removeprefix("static/")
 
 
 def _modules(mains: Iterable[str], *, alive: bool) -> dict[str, str]:
-    """The source of each module as a ``data:`` URL, by its path: these, and all that they import.
+    """The source of ``mains`` and of all modules that they import, by path, as ``data:`` URLs.
 
-    Nothing is relative to a ``data:`` URL, so the modules import each other by path.
+    A ``data:`` URL has no relative paths, so the modules import each other by full path.
     """
     urls: dict[str, str] = {}
 
@@ -108,7 +107,7 @@ def _modules(mains: Iterable[str], *, alive: bool) -> dict[str, str]:
 
 
 def _json(value: object) -> str:
-    """JSON of any texts, in which no HTML parser finds the end of the script element."""
+    """JSON with escapes for <, > and &, so that no text ends the script element."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

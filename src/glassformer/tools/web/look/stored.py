@@ -1,7 +1,7 @@
-"""The model's answers that the page carries as a file, because no server gives them.
+"""The model's answers for a page without a server.
 
-They are the trace, each head off in turn, the source reordered, and no positions.
-The page disables its other questions.
+They are the trace, and further answers with each head off, a reordered source, or no positions.
+The page disables all other questions.
 """
 
 import json
@@ -18,13 +18,13 @@ from glassformer.tools.inspection.trace.schema import Changes, Head, Query, Trac
 
 __all__ = ["stored_answers"]
 
-_MAX_HEADS = 64  # each costs one pass of the model; the paper's base model has 144
+_MAX_HEADS = 64  # each head costs one pass of the model; the paper's base model has 144
 
 
 def stored_answers(bundle: Bundle, traced: Trace) -> dict[str, Any]:
     """The ``stored`` of :func:`.single_file.build_page` for one trace."""
     count = traced.bounds.source_pieces - 1
-    order = random.Random(count).sample(range(count), count)  # the same for the same length
+    order = random.Random(count).sample(range(count), count)  # seeded by the length
     return {
         "trace": json.loads(traced.to_json()),
         "without": _without(bundle, traced),

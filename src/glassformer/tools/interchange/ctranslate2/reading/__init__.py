@@ -1,4 +1,4 @@
-"""Reads a directory that CTranslate2's converters write: their model as readable parts.
+"""Reads a directory that CTranslate2's converters have written.
 
 ``model_file`` reads the binary file, ``configuration`` the options, ``tokens`` the tokens,
 ``weights`` the numbers; ``load`` joins them.

@@ -1,4 +1,4 @@
-"""The options of a CTranslate2 model to our settings; what has no counterpart is refused."""
+"""Reads the options of a CTranslate2 model as our settings; refuses an option without one."""
 
 import math
 from collections.abc import Collection
@@ -22,15 +22,15 @@ __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "so
 _HEADS = {"TransformerSpec": 8, "TransformerBase": 8, "TransformerBig": 16}  # without num_heads
 _ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 _OTHER_ACTIVATIONS = {1: "GELU by tanh", 4: "GELU by a sigmoid", 5: "tanh", 6: "sigmoid"}
-_NO_EFFECT = {"multi_query_attention"}  # of config.json: the weights' shapes say it
-_EPSILON = 1e-5  # CTranslate2's own, if config.json has none
-_COMPUTED_POSITIONS = {  # what CTranslate2 computes if the file has none
+_NO_EFFECT = {"multi_query_attention"}  # of config.json; the shapes of the weights decide
+_EPSILON = 1e-5  # CTranslate2's default
+_COMPUTED_POSITIONS = {  # CTranslate2's positions for a file without any
     "position_layout": "halves",
     "position_frequencies": "tensor2tensor",
     "position_offset": 1,
     "max_length": 1024,
 }
-# Options by their last name: those that change no translation; those that must be 0.
+# Options by the last part of their names. Harmless options change no translation; others must be 0.
 _HARMLESS = {
     "activation", "alibi_use_positive_positions", "alignment_heads", "alignment_layer",
     "embeddings_merge", "num_heads", "pre_norm", "scale_alibi", "scale_embeddings",
@@ -45,7 +45,7 @@ _REASONS = {
     "linear_0_noact": "its feed-forward networks are gated",
     "embeddings_1": "its tokens have features",
 }
-_CLOSE = 5e-3  # tables of others are computed in single or half precision
+_CLOSE = 5e-3  # tolerance for tables that other programs compute in single or half precision
 TARGET_EMBEDDING, OUTPUT = "decoder/embeddings/weight", "decoder/projection/weight"
 _LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
@@ -77,7 +77,7 @@ def read_settings(directory: Path, file: ModelFile) -> Settings:
             raise InputError(
                 f"{path}: unknown option {name[:40]} {shown(value)}: no place for it here"
             )
-    # A floating-point factor is of a converter whose models' own tokenizers add the end symbol.
+    # The converter that writes a float converts models whose tokenizers add the end symbol.
     if isinstance(file.option("encoder/scale_embeddings"), float):
         changes["add_source_eos"] = True
     settings = settings.model_copy(update=changes)
@@ -92,7 +92,7 @@ def read_settings(directory: Path, file: ModelFile) -> Settings:
 
 
 def model_config(file: ModelFile, settings: Settings, sides: tuple[Tokens, Tokens]) -> ModelConfig:
-    """Our settings for the model in ``file``; InputError for a value that no setting holds."""
+    """The settings for the model in ``file``; InputError for a value that no setting holds."""
     both = {side: _stack(file, side) for side in ("encoder", "decoder")}
     depths = [stack.pop("depth") for stack in both.values()]
     encoder, decoder = both.values()
@@ -153,9 +153,9 @@ def _stack(file: ModelFile, side: str) -> dict[str, Any]:
 def _is_scaled(file: ModelFile, side: str) -> bool:
     """Whether sqrt(d_model) multiplies the embeddings.
 
-    An integer is a switch. A floating-point number is the factor itself, so that 1.0 means no.
+    An integer is a switch. A floating-point number is the factor, so that 1.0 means no.
     """
-    switch = file.option(f"{side}/embeddings/multiply_by_sqrt_depth", 1)  # of old files
+    switch = file.option(f"{side}/embeddings/multiply_by_sqrt_depth", 1)  # in old files
     scale = file.option(f"{side}/scale_embeddings", switch)
     root = math.sqrt(matrix_shape(file, TARGET_EMBEDDING)[1])
     if isinstance(scale, float) and scale != 1 and not math.isclose(scale, root, rel_tol=_CLOSE):
@@ -164,7 +164,7 @@ def _is_scaled(file: ModelFile, side: str) -> bool:
 
 
 def _positions(file: ModelFile, side: str) -> dict[str, Any]:
-    """The kind of positions: sinusoids that this program computes, or a table."""
+    """The settings of the positions: known sinusoids, or else a learned table."""
     name = f"{side}/position_encodings/encodings"
     if name not in file.stored:
         return _COMPUTED_POSITIONS
@@ -188,13 +188,13 @@ def _positions(file: ModelFile, side: str) -> dict[str, Any]:
 
 
 def source_embedding(file: ModelFile) -> str:
-    """The name of the source embedding, which older files number otherwise."""
+    """The name of the source embedding, with or without the number of older files."""
     old = "encoder/embeddings/weight"
     return old if old in file.stored else "encoder/embeddings_0/weight"
 
 
 def matrix_shape(file: ModelFile, name: str) -> tuple[int, int]:
-    """Rows and columns; InputError if the file has no such matrix."""
+    """The rows and columns of a weight; InputError if the file has no such matrix."""
     if name not in file.stored:
         raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")
     shape = tuple(file.stored[name].shape)

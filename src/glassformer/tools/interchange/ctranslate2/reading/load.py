@@ -25,7 +25,7 @@ __all__ = ["import_ctranslate2_model", "read_translator"]
 
 # The SentencePiece models that may lie beside a model.bin: source, target.
 _TOKENIZERS = (
-    ("source.model", "target.model"),  # of `export`
+    ("source.model", "target.model"),  # written by `export`
     ("source.spm", "target.spm"),
     ("sentencepiece.model",) * 2,
     ("sentencepiece.bpe.model",) * 2,
@@ -33,7 +33,7 @@ _TOKENIZERS = (
     ("tokenizer.json",) * 2,
 )
 _INTEGERS, _SHOWN = {torch.int8, torch.int16}, 5
-_QUANTIZED = "the weights were rounded to int8 or int16: they are exact to half a step"
+_QUANTIZED = "the weights come from int8 or int16, and are exact to half a step"
 
 
 def import_ctranslate2_model(
@@ -41,7 +41,7 @@ def import_ctranslate2_model(
 ) -> Imported:
     """The translator in ``directory``: model.bin, vocabularies, and SentencePiece models.
 
-    Raises InputError: a file is missing or faulty, or this program has no place for some of it.
+    Raises InputError: a file is missing or faulty, or the model has an unknown option.
     """
     for source, target in _TOKENIZERS:
         if (directory / source).exists() and (directory / target).exists():
@@ -63,11 +63,11 @@ def import_ctranslate2_model(
 def read_translator(
     directory: Path, source_model: Path, target_model: Path, *, target_prefix: str = ""
 ) -> tuple[Bundle, tuple[str, ...]]:
-    """The CTranslate2 model in ``directory`` with its tokenizers; and notes.
+    """The CTranslate2 model in ``directory`` with its tokenizers, and notes.
 
     ``target_prefix``: a token with which every target begins.
 
-    Raises InputError, which names the file, as :func:`import_ctranslate2_model` does.
+    Raises InputError as :func:`import_ctranslate2_model` does.
     """
     file = read_model_file(directory / "model.bin")
     settings = read_settings(directory, file)
@@ -96,6 +96,6 @@ def read_translator(
         some = ", ".join(map(shown, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
         notes.append(
             f"no text has {counted(len(unknown), 'token')} of the vocabulary ({some}): if the model"
-            " needs one before its texts, such as a language, this bundle translates wrongly"
+            " needs such a token before texts, as for a language, the bundle translates wrongly"
         )
     return bundle, tuple(notes)

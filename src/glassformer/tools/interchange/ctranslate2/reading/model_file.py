@@ -1,10 +1,10 @@
 """``model.bin``: the options and weights of a CTranslate2 model, as its Python package writes them.
 
-Numbers are little-endian. A text is its length (u16), its bytes and a zero, which counts. The file
-is: version (u32), specification (text), revision (u32); the number of variables (u32), and each:
-name, rank (u8), dimensions (u32 each), type (u8), bytes (u32), values; the number of aliases (u32),
-and each: another name, name. Version 3 has the width of a number for the type, and version 2 has
-no aliases.
+Numbers are little-endian. A text is its length (u16), its bytes and a zero, which counts as a byte.
+The file has version (u32), specification (text), revision (u32), the number of variables (u32), the
+variables, the number of aliases (u32), the aliases. A variable has name, rank (u8), dimensions (u32
+each), type (u8), bytes (u32), values. An alias has another name and the name. Version 3 has the
+width of a number for the type, and version 2 has no aliases.
 
 An int8 weight is ``round(weight * scale)`` with a scale for each row, in the variable ``_scale``.
 """
@@ -32,7 +32,7 @@ _MOST_DIMENSIONS = 4
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The content of a file ``path``; an alias has the very tensor of its variable."""
+    """The content of the file ``path``; an alias shares the tensor of its variable."""
 
     path: Path
     version: int
@@ -40,7 +40,7 @@ class ModelFile:
     stored: Mapping[str, Tensor]
 
     def weight(self, name: str) -> Tensor:
-        """A weight in float32, whatever its format in the file."""
+        """A weight in float32, from any format in the file."""
         values = self.stored[name]
         numbers = values.float()
         if not values.is_floating_point():
@@ -58,19 +58,19 @@ class ModelFile:
         return numbers
 
     def same(self, first: str, second: str) -> bool:
-        """Whether two weights are one."""
+        """Whether two weights are equal."""
         pairs = (
             [self.stored.get(name + end) for name in (first, second)] for end in ("", "_scale")
         )
         return all(
-            one is other or (one is not None and other is not None and torch.equal(one, other))
-            for one, other in pairs
+            left is right or (left is not None and right is not None and torch.equal(left, right))
+            for left, right in pairs
         )
 
     def option(self, name: str, default: float = 0) -> int | float:
-        """A single number; options of both stacks stand without their names in old files.
+        """The number of an option, an int or a float as stored, because 1.0 and 1 may differ.
 
-        A float is stored as one: 1.0 may mean another thing than 1.
+        In old files, encoder and decoder share an option under its last name.
         """
         values = self.stored.get(name, self.stored.get(name.rpartition("/")[2]))
         if values is None:
@@ -81,9 +81,9 @@ class ModelFile:
 
 
 def read_model_file(path: Path) -> ModelFile:
-    """Read a ``model.bin``; no more memory is taken than the file is long.
+    """Read a ``model.bin``, with no more memory than the file's size.
 
-    Raises InputError for a file that is cut short, or that has another format.
+    Raises InputError for a file that is cut short or has another format.
     """
     try:
         with opened(path) as file:
@@ -97,7 +97,7 @@ def read_model_file(path: Path) -> ModelFile:
 
 
 class _Reader:
-    """The next things of a file; ValueError where it ends too early."""
+    """Reads numbers and texts from a file; ValueError if the file ends too early."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.left = file, size
@@ -124,7 +124,7 @@ def _read(reader: _Reader, path: Path) -> ModelFile:
             " convert the original model with a current CTranslate2"
         )
     specification = reader.text()
-    reader.number("I")  # the revision: the names say what there is
+    reader.number("I")  # the revision; the names of the variables tell the content
     stored: dict[str, Tensor] = {}
     for _ in range(reader.number("I")):
         name = reader.text()

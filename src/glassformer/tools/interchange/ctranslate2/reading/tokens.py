@@ -1,7 +1,7 @@
-"""The tokens of a CTranslate2 model in the order of their ids, and the rows that it lacks.
+"""The tokens of a CTranslate2 model in the order of ids, with tokens added for our decoder.
 
-Our decoder needs a start symbol and padding that no target holds. A missing one is appended: the
-model gets a row more for it. Its bias takes its probability away.
+Our decoder needs a start symbol and padding that no target holds. A missing symbol is appended, and
+the model gets a row for it, with a bias that makes its probability 0.
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ from glassformer.tools.interchange.piece_order import PieceOrder
 __all__ = ["Settings", "Tokens", "read_tokens"]
 
 _START, _PADDING = "<s>", "<pad>"
-_PADDINGS = (_PADDING, "<blank>")  # OpenNMT's
+_PADDINGS = (_PADDING, "<blank>")  # OpenNMT writes <blank>
 
 
 class Settings(BaseModel):
-    """``config.json``; a newer one has more options."""
+    """``config.json``; newer versions have more options."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
@@ -44,10 +44,10 @@ class _List(RootModel[Annotated[list[str], Field(fail_fast=True)]]):
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens of one side; ``size`` of them are the file's, the rest is appended.
+    """The tokens of one side; the first ``size`` come from the file, the rest is appended.
 
     ``symbols``: the texts of unk, bos, eos and pad. ``start``: the id whose row an appended start
-    symbol copies; None: zeros.
+    symbol copies; None: the row is zeros.
     """
 
     texts: tuple[str, ...]
@@ -60,20 +60,20 @@ class Tokens:
         return self.texts.index(self.symbols[symbol])
 
     def without_end(self) -> "Tokens":
-        """The same, with the end symbol as padding: it stands after a source, and is not read."""
+        """These tokens with the end symbol as padding, so that the model does not read it."""
         return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
 
     def tokenizer(
         self, model: SentencePieceModel, *, prefix: str = "", languages: Collection[str] = ()
     ) -> Tokenizer:
-        """The tokenizer of a model in our order; ``prefix``: a token before each text."""
+        """The tokenizer of ``model`` with the ids of the tokens; ``prefix``: before each text."""
         renamed = {text for text in self.texts if text.startswith("<s ")}
         controls = {_PADDING, prefix, *self.texts[self.size :], *renamed, *languages}
         order = PieceOrder(self.texts, controls, self.symbols)
         return order.tokenizer(model, [prefix] if prefix else ())
 
     def beside(self, models: Sequence[SentencePieceModel]) -> list[str]:
-        """The tokens that are neither special symbols nor ordinary pieces of any of the models."""
+        """The tokens that are neither special symbols nor ordinary pieces of ``models``."""
         others = {PieceType.CONTROL, PieceType.USER_DEFINED, PieceType.UNUSED}
         pieces = {p.text for model in models for p in model.pieces if p.type not in others}
         pieces |= {_START, _PADDING, *self.symbols.values()}
@@ -83,11 +83,11 @@ class Tokens:
 def read_tokens(
     directory: Path, settings: Settings, *, start_is_zero: bool
 ) -> tuple[Tokens, Tokens]:
-    """The tokens of both sides; one object if they have one vocabulary.
+    """The tokens of both sides; one object if the sides share a vocabulary.
 
-    ``start_is_zero``: their decoder starts with zeros for an embedding.
+    ``start_is_zero``: the file's decoder starts with zeros for an embedding.
 
-    Raises InputError for a missing or faulty file, or one that lacks a special token.
+    Raises InputError for a file that is missing, faulty or without a special token.
     """
     shared = _file(directory, "shared_vocabulary")
     if shared is not None:

@@ -1,4 +1,4 @@
-"""The weights of a CTranslate2 model into ours, by the table of the export."""
+"""Reads the weights of a CTranslate2 model into a Transformer, by the table of the export."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ __all__ = ["read_weights"]
 
 
 def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Tokens]) -> None:
-    """Fill a model on the meta device; the tokens of both sides say which rows the file lacks.
+    """Fill a model on the meta device, with rows for appended tokens of both ``sides``.
 
     Raises InputError for a weight that the file lacks, of another shape, or of unknown use.
     """
@@ -46,13 +46,13 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
                 filled[ours] = with_rows(part, len(tokens.texts) - tokens.size, start)
     known |= _read_positions(model, file, filled)
     refuse_others(file, known)
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     filled["output_bias"] = filled.pop("output.bias", torch.empty(0))
-    load_weights(model, {name: filled[name] for name in own if name in filled}, file.path)
+    load_weights(model, {name: filled[name] for name in parameters if name in filled}, file.path)
 
 
 def _stored(file: ModelFile, name: str, expected: tuple[int, ...]) -> Tensor:
-    """A weight of the file; zeros for a bias that it lacks, as OpenNMT's attention does."""
+    """A weight of the file; zeros for a missing bias, as OpenNMT's attention has none."""
     if name not in file.stored:
         if not name.endswith("/bias"):
             raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")
@@ -66,7 +66,7 @@ def _stored(file: ModelFile, name: str, expected: tuple[int, ...]) -> Tensor:
 
 
 def _places(model: Transformer, file: ModelFile) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """Each name in the file, and our parameters that stand there one below the other."""
+    """Each name in the file, and the model's parameters that the file stacks there."""
     ours = weights_by_name(model)
     for path, modules in module_table(model.config).items():
         name = re.sub(r"\.(\d+)", r"_\1", path).replace(".", "/")
@@ -81,7 +81,7 @@ def _places(model: Transformer, file: ModelFile) -> Iterator[tuple[str, dict[str
 
 
 def _read_positions(model: Transformer, file: ModelFile, filled: dict[str, Tensor]) -> set[str]:
-    """Put learned tables into ``filled``; the names of all tables."""
+    """Put learned tables of positions into ``filled``; return the names of all tables."""
     names = set()
     for side, ours in (("encoder", "source_positions"), ("decoder", "target_positions")):
         names.add(name := f"{side}/position_encodings/encodings")

@@ -31,7 +31,7 @@ def one_query(solution: Solution) -> dict[str, Tensor]:
 
 
 def large_scores(solution: Solution) -> dict[str, Tensor]:
-    """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last one hidden"""
+    """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last key hidden"""
     query, key = given([[300.0, 100.0]]), given([[-300.0, 0.0], [-400.0, 0.0], [1.0, 1.0]])
     return _called(solution, query, key, numbers(3, 5), given([[True, True, False]]))
 
@@ -46,10 +46,10 @@ RANDOM = "query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"
 ALL_KEYS = _attended(RANDOM)
 REVERSED = _attended(f"{RANDOM}, keys and values in reversed order", reverse=True)
 PADDED = _attended(
-    "the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
+    f"{RANDOM}, and a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
     hides(7, 3),
 )
-EMPTY_ROW = "the same, with a mask (5, 7) that hides all keys from the second query"
+EMPTY_ROW = f"{RANDOM}, and a mask (5, 7) that hides all keys from the second query"
 SECOND_QUERY = (torch.arange(5) == 1)[:, None].expand(5, 7)
 CHECK = Check(
     probes={

@@ -4,7 +4,7 @@
 # > "We used beam search with a beam size of 4 and length penalty α = 0.6." (section 6.1)
 #
 # Greedy search never takes back a token. Beam search keeps several *hypotheses*: at each step it
-# continues all of them, and keeps the best. What ends is set aside.
+# continues all of them, and keeps the best. A hypothesis that ends is set aside.
 #
 # A longer target has a lower probability, because each token multiplies it by a number below 1.
 # Without a correction the search prefers short translations. So the log-probability of a
@@ -12,9 +12,9 @@
 #
 #     score(Y) = log P(Y | X) / lp(Y),    lp(Y) = ((5 + |Y|) / 6)^α
 #
-# An end is a continuation like any other. If it took a place among the hypotheses, the search
-# would lose one for each end. So a step takes the 2 · beam best continuations: each hypothesis
-# has only one that ends, and at least `beam` go on.
+# An end is a continuation like any other. If ends took places among the hypotheses, the search
+# would lose a hypothesis for each end. So a step takes the 2 · beam best continuations. At most one
+# continuation of each hypothesis is an end, so at least `beam` go on.
 #
 # `decoding/fast/beam.py` is this search for a whole batch at once.
 
@@ -30,7 +30,7 @@ from glassformer.decoding.protocols import Candidate, Hypothesis
 
 
 def penalty(length: int, alpha: float) -> float:
-    """Equation 14 of Wu et al.: what a log-probability is divided by.
+    """Equation 14 of Wu et al.: the divisor of a log-probability.
 
     Length 1: 1. Length 13, alpha 0.5: (18 / 6)^0.5 = 1.732.
     """

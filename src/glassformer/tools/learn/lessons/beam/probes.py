@@ -101,13 +101,13 @@ def _searched(
 ) -> dict[str, Any]:
     rules = OutputRules(given(max_lengths), IDS)
     options: dict[str, Any] = {"beam": beam, "length_penalty": alpha, "n_best": n_best}
-    found = solution.beam_search(language.step, language.state(), rules, **options)
-    every = [one for hypotheses in found for one in hypotheses]
+    answers = solution.beam_search(language.step, language.state(), rules, **options)
+    every = [hypothesis for answer in answers for hypothesis in answer]
     return {
-        "targets": str([[[int(token) for token in one.tokens] for one in each] for each in found]),
-        "finished": str([bool(one.finished) for one in every]),
-        "scores": torch.tensor([float(one.score) for one in every]),
-        "log-probabilities": torch.tensor([float(one.log_probability) for one in every]),
+        "targets": str([[[int(token) for token in x.tokens] for x in each] for each in answers]),
+        "finished": str([bool(hypothesis.finished) for hypothesis in every]),
+        "scores": torch.tensor([float(hypothesis.score) for hypothesis in every]),
+        "log-probabilities": torch.tensor([float(x.log_probability) for x in every]),
     }
 
 
@@ -120,11 +120,11 @@ def _language(seed: int, *, beam: int, alpha: float, max_length: int) -> Probe:
 
 
 def not_greedy(results: Results) -> str | None:
-    """The target of a beam of 1, if greedy search finds another."""
+    """Evidence: the target of a beam of 1, if greedy search finds a different target."""
     language = _random(9)
     [[best]] = greedy(language.step, language.state(), OutputRules(torch.tensor([9]), IDS))
-    found, expected = str(results[BEAM_OF_ONE.__name__]["targets"]), str([[[*best.tokens]]])
-    return None if found == expected else f"It finds {found}, greedy search {expected}."
+    targets, expected = str(results[BEAM_OF_ONE.__name__]["targets"]), str([[[*best.tokens]]])
+    return None if targets == expected else f"It finds {targets}, greedy search {expected}."
 
 
 def positive(results: Results) -> str | None:

@@ -37,7 +37,7 @@ def large_mean(solution: Solution) -> dict[str, Any]:
 
 
 def alone(solution: Solution) -> dict[str, Any]:
-    """the first vector of `vectors` alone: x (1, 1, 5)"""
+    """one vector alone: x (1, 1, 5), weight (5), bias (5), epsilon 0.5"""
     return _layer_norm(solution, numbers(2, 3, 5)[:1, :1])
 
 
@@ -51,10 +51,10 @@ def _layer_norm(solution: Solution, x: Tensor) -> dict[str, Any]:
 
 
 def _block(solution: Solution, norm: str, dropout: nn.Module | None = None) -> Any:
-    """A residual block with a norm and a dropout of our own: no other hole matters."""
+    """A residual block with torch's norm and a known dropout, so that no other hole matters."""
     block = solution.ResidualBlock(filled(nn.Linear(5, 5)), 5, norm=norm)
     block.norm = filled(nn.LayerNorm(5))
-    block.norm.epsilon = block.norm.eps  # its name in the learner's file
+    block.norm.epsilon = block.norm.eps  # the name in the learner's file
     block.dropout = dropout or nn.Identity()
     return block
 
@@ -78,7 +78,7 @@ def _added(norm: str, dropout: nn.Module | None = None) -> Probe:
 def mean_and_variance(results: Results) -> str | None:
     vector = results[SMALL_NUMBERS.__name__]["output"].reshape(-1, 3)[0]
     if not np.isfinite(vector).all():
-        return "[1, 3, 8] becomes infinite, or no number at all."
+        return "[1, 3, 8] becomes infinite or NaN."
     mean, variance = vector.mean(), vector.var()
     if abs(mean) < 1e-9 and abs(variance - 1) < 1e-4:
         return None

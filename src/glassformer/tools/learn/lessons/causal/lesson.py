@@ -9,7 +9,7 @@
 #
 # - The *shift* hides the word of the same step. The decoder's input begins with the start symbol
 #   bos and lacks the last label: at step t it reads label t - 1, and predicts label t.
-# - The *mask* hides the words of later steps: position i attends to position i and those before.
+# - The *mask* hides the words of later steps: position i attends to itself and earlier positions.
 #
 #     labels              Hund    rennt   eos           what the decoder predicts
 #     decoder's input     bos     Hund    rennt         what it reads

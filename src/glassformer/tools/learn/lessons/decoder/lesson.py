@@ -16,7 +16,7 @@
 # - cross-attention: no padding of the source (batch, 1, 1, src_len)
 #
 # In training all target words go in at once. If self-attention sees a later word, the model
-# learns to copy that word. In translation there is none to copy.
+# learns to copy that word. In translation there is no later word to copy.
 #
 # Each sublayer is in a residual block, as in the encoder. The block hands the tensors after x on
 # to its sublayer. So a memory after x is the attention's key, and its value too, if no other is

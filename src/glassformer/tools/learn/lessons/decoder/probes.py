@@ -30,12 +30,12 @@ def post_norm(solution: Solution) -> dict[str, Any]:
 
 
 def changed_word(solution: Solution) -> dict[str, Any]:
-    """the same with another last word in x; the output of the words before it"""
+    """x (2, 5, 33) with a changed last word, memory (2, 7, 33), both masks; the other outputs"""
     return {"output": _made(solution)(_changed(_words()), *_memory(7))[:, :-1]}
 
 
 def another_memory(solution: Solution) -> dict[str, Any]:
-    """the same with the memories of the two sentences exchanged"""
+    """x (2, 5, 33), memory (2, 7, 33) with the two sentences exchanged, both masks, post-norm"""
     memory, *masks = _memory(7)
     return {"output": _made(solution)(_words(), memory.flip(0), *masks)}
 
@@ -49,7 +49,7 @@ def pre_norm(solution: Solution) -> dict[str, Any]:
 
 
 def without_padding(solution: Solution) -> dict[str, Any]:
-    """the second sentence alone, with the five visible words of its memory and no memory_mask"""
+    """x (1, 5, 33), a memory of five words without padding, no memory_mask, post-norm"""
     memory, self_mask, _ = _memory(7)
     return {"output": _made(solution)(_words()[1:], memory[1:, :5], self_mask)}
 
@@ -66,7 +66,7 @@ def post_norm_stack(solution: Solution) -> dict[str, Any]:
 
 
 def changed_word_stack(solution: Solution) -> dict[str, Any]:
-    """the same with another last word in x; the output of the words before it"""
+    """three post-norm blocks, memory (2, 5, 33), x with a changed last word; the other outputs"""
     return {"output": _stack(solution, 3)(_changed(_words()), *_memory(5))[:, :-1]}
 
 
@@ -94,7 +94,7 @@ def _changed(x: Tensor) -> Tensor:
 
 
 def _memory(src_len: int) -> tuple[Tensor, Tensor, Tensor]:
-    """A memory; a causal mask for the target; a mask that hides two words of the memory."""
+    """A memory, a causal mask for the target, and a mask that hides two words of the memory."""
     causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
     return numbers(2, src_len, 33, seed=1), causal, hides(src_len, 2)
 

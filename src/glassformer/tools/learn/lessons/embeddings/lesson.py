@@ -7,8 +7,8 @@
 #
 # A table has one row of d_model numbers for each token. On the way in, each token becomes its row.
 # On the way out, the decoder's state meets every row in a dot product: a score of each token, its
-# logit. One table serves both ends, so what a word means when it is read is what it means when it
-# is written.
+# logit. One table serves both ends, so a word has one meaning when it is read and when it is
+# written.
 #
 # Why √d_model? A table that begins as N(0, 1/d_model) gives logits of a good size: with d_model 512
 # its numbers are about 0.04. The positions, which are added next, have the size 0.7. The factor
@@ -40,7 +40,7 @@ class ScaledEmbedding(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Its two ends; encoder and decoder stand between them."""
+    """The two ends of a Transformer; encoder and decoder would stand between them."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()

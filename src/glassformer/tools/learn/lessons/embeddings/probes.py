@@ -61,14 +61,14 @@ def _states() -> Tensor:
 
 
 def _gradient(output: Tensor, weight: Tensor) -> Tensor:
-    """The gradient of the output's sum; zero if it does not get there."""
+    """The weight's gradient of the output's sum; zero if no gradient gets there."""
     if output.requires_grad:
         output.sum().backward()
     return torch.zeros_like(weight) if weight.grad is None else weight.grad
 
 
 def _model(solution: Solution, table: Tensor) -> Any:
-    """The solution's Transformer with this table; a copy of it has the same numbers."""
+    """The solution's Transformer with the numbers of ``table`` in every table of that shape."""
     vocab, d_model = table.shape
     model = solution.Transformer(vocab, d_model).double()
     for weight in (*model.parameters(), *model.buffers(), *vars(model).values()):
@@ -78,7 +78,7 @@ def _model(solution: Solution, table: Tensor) -> Any:
 
 
 def learned(results: Results) -> str | None:
-    """Whether a gradient gets to the table."""
+    """Evidence: a table without a gradient."""
     for values in results.values():
         gradient = values.get("gradient of the table")
         if gradient is not None and not gradient.any():

@@ -6,8 +6,8 @@
 # > fully connected feed-forward network." (section 3.1)
 #
 # Self-attention lets each word read the others. The feed-forward network then works on each word
-# alone. Without the first, no word knows its neighbours. Without the second, a block only mixes
-# what it reads. Here a layer is called a *block*.
+# alone. Without attention, no word knows its neighbours. Without the network, a block only mixes
+# the words. Here a layer is called a *block*.
 #
 # "Identical" means the same form: each block has its own weights. Block 2 reads the output of
 # block 1. All blocks get the same mask: no query may read padding, in any of them.
@@ -16,8 +16,8 @@
 # with the attention or the network as f (section 3.1). Calling one with x and the mask does all
 # of that. The mask needs its name, `mask=mask`: in `self.self_attention(x, mask)` it is the key.
 #
-# With `norm="pre"` a residual block is x + Dropout(f(LayerNorm(x))). So the last one ends without
-# a LayerNorm, and the stack has one more, at its end.
+# With `norm="pre"` a residual block is x + Dropout(f(LayerNorm(x))). So the last block ends without
+# a LayerNorm, and the stack has a LayerNorm more, at its end.
 
 # %%
 from typing import Literal

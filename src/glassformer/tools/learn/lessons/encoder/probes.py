@@ -31,12 +31,12 @@ def pre_norm(solution: Solution) -> dict[str, Any]:
 
 
 def without_padding(solution: Solution) -> dict[str, Any]:
-    """the three visible words of that second sentence alone, post-norm, no mask"""
+    """x (1, 3, 21), three words without padding, post-norm, no mask"""
     return {"output": _made(solution)(_words()[1:, :3], None)}
 
 
 def reversed_words(solution: Solution) -> dict[str, Any]:
-    """the same three words in reversed order"""
+    """x (1, 3, 21), three words in reversed order, post-norm, no mask"""
     return {"output": _made(solution)(_words()[1:, :3].flip(1), None)}
 
 
@@ -52,13 +52,13 @@ def post_norm_stack(solution: Solution) -> dict[str, Any]:
 
 
 def pre_norm_stack(solution: Solution) -> dict[str, Any]:
-    """the same with pre-norm blocks, and with the final LayerNorm that they need"""
+    """two pre-norm blocks, x (2, 5, 21), mask (2, 1, 1, 5) that hides two words, a final norm"""
     stack = _stack(solution, "pre", final_norm=nn.LayerNorm(21))
     return {"output": stack(_words(), hides(5, 2))}
 
 
 def stack_without_padding(solution: Solution) -> dict[str, Any]:
-    """the post-norm blocks on the three visible words of the second sentence alone, no mask"""
+    """two post-norm blocks, x (1, 3, 21), three words without padding, no mask, no final norm"""
     return {"output": _stack(solution)(_words()[1:, :3], None)}
 
 

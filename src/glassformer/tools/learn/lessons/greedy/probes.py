@@ -23,7 +23,7 @@ def one_sentence(solution: Solution) -> dict[str, Any]:
 
 
 def one_token(solution: Solution) -> dict[str, Any]:
-    """the same with at most 1 token"""
+    """one row, bos 1, eos 2, at most 1 token; after 1 comes 5"""
     return _searched(solution, _chain(), [1])
 
 
@@ -33,7 +33,7 @@ def sentences(solution: Solution) -> dict[str, Any]:
 
 
 def sentences_alone(solution: Solution) -> dict[str, Any]:
-    """the rows of `sentences`, each one searched alone"""
+    """four rows of different logits, searched one by one, with at most 3, 9, 8 and 8 tokens"""
     targets = [
         _searched(solution, _four(), [limit], rows=[row])["targets"][1:-1]
         for row, limit in enumerate([3, 9, 8, 8])
@@ -87,16 +87,16 @@ def _searched(
     ids: Vocabulary = IDS,
 ) -> dict[str, Any]:
     rules = OutputRules(given(max_lengths), ids)
-    found = [one for [one] in solution.greedy(language.step, language.state(rows), rules)]
-    targets = [[int(token) for token in one.tokens] for one in found]
+    answers = [best for [best] in solution.greedy(language.step, language.state(rows), rules)]
+    targets = [[int(token) for token in answer.tokens] for answer in answers]
     pairs = zip(targets, max_lengths, strict=True)
     needed = max(len(target) + (len(target) < limit) for target, limit in pairs)
     in_vain = max(0, language.rows_read - needed * len(max_lengths))
     return {
         "targets": str(targets),
-        "finished": str([bool(one.finished) for one in found]),
-        "log-probabilities": torch.tensor([float(one.log_probability) for one in found]),
-        "scores": torch.tensor([float(one.score) for one in found]),
+        "finished": str([bool(answer.finished) for answer in answers]),
+        "log-probabilities": torch.tensor([float(answer.log_probability) for answer in answers]),
+        "scores": torch.tensor([float(answer.score) for answer in answers]),
         "tokens read in vain": in_vain,
     }
 
@@ -116,7 +116,7 @@ def next_token(solution: Solution) -> dict[str, Any]:
 
 def two_rows(solution: Solution) -> dict[str, Any]:
     """rows [1, 0] of 2 rows, 1 head, d_head 1, 1 target and 1 source token"""
-    fields = (torch.tensor([one, one + 1]).view(2, 1, 1, 1) for one in (1.0, 3.0, 5.0, 7.0))
+    fields = (torch.tensor([first, first + 1]).view(2, 1, 1, 1) for first in (1.0, 3.0, 5.0, 7.0))
     return _fields(solution.BlockState(*fields).select(torch.tensor([1, 0])))
 
 

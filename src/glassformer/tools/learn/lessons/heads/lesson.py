@@ -92,7 +92,7 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
     ) -> Tensor:
-        """What the queries read, from all heads.
+        """The output of the attention of all heads.
 
         query (batch, q_len, d_model), keys and values (batch, heads, k_len, d_head)
         -> output (batch, q_len, d_model)

@@ -54,22 +54,22 @@ def attend(solution: Solution) -> dict[str, Any]:
 
 
 def attend_masked(solution: Solution) -> dict[str, Any]:
-    """the same, with a mask (2, 1, 1, 11) that hides the last four keys of the second sentence"""
+    """query (2, 7, 15), keys and values (2, 3, 11, 5), a mask (2, 1, 1, 11) that hides four keys"""
     return _attended(solution, hides(11, 4))
 
 
 def other_hidden_keys(solution: Solution) -> dict[str, Any]:
-    """the same, with other numbers in the hidden keys and values"""
+    """query (2, 7, 15), keys and values (2, 3, 11, 5), a mask, other numbers in the hidden keys"""
     return _attended(solution, hides(11, 4), change=~hides(11, 4).mT * 3.0)
 
 
 def whole(solution: Solution) -> dict[str, Any]:
-    """forward with query (2, 7, 15), key and value (2, 11, 15), the same mask"""
+    """forward with query (2, 7, 15), key and value (2, 11, 15), a mask that hides four keys"""
     return {"output": _attention(solution)(_query(), *_key_and_value(), hides(11, 4))}
 
 
 def second_sentence(solution: Solution) -> dict[str, Any]:
-    """forward with the second sentence of the same batch alone"""
+    """forward with one sentence: query (1, 7, 15), key and value (1, 11, 15), a mask"""
     inputs = (tensor[1:] for tensor in (_query(), *_key_and_value(), hides(11, 4)))
     return {"output": _attention(solution)(*inputs)}
 
@@ -94,17 +94,17 @@ def _attended(
 
 
 def own_features(results: Results) -> str | None:
-    """The first part of a head that is not its own part of a position's features."""
+    """Evidence: the first head and position with features that belong to another head."""
     heads = results["two_heads"]["heads"]
     if heads.shape != (1, 2, 3, 2):
         return None
     for head, position in np.ndindex(2, 3):
         features = [4 * position + place for place in range(4)]
-        own, yours = features[2 * head :][:2], heads[0, head, position].astype(int).tolist()
-        if yours != own:
+        right, yours = features[2 * head :][:2], heads[0, head, position].astype(int).tolist()
+        if yours != right:
             return (
                 f"Position {position} has the features {features}; its head {head} of 2 should be"
-                f" {own}, and is {yours}."
+                f" {right}, and is {yours}."
             )
     return None
 

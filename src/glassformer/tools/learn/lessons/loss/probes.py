@@ -32,13 +32,13 @@ def batch(solution: Solution) -> dict[str, Any]:
 
 
 def more_padding(solution: Solution) -> dict[str, Any]:
-    """the inputs of `batch`, with two more positions of padding: (3, 7, 11) and (3, 7)"""
+    """logits (3, 7, 11), labels (3, 7); the sentences have 5, 3 and 2 real labels, then padding"""
     logits = torch.cat((numbers(3, 5, 11), numbers(3, 2, 11, seed=2)), dim=1)
     return _lost(solution, logits, torch.cat((_labels(), torch.zeros(3, 2).long()), dim=1))
 
 
 def other_settings(solution: Solution) -> dict[str, Any]:
-    """the inputs of `batch`, but with pad_id 10, and id 0 is a symbol; smoothing 0.3"""
+    """logits (3, 5, 11), labels (3, 5) with padding, pad_id 10, id 0 is a symbol; smoothing 0.3"""
     labels = torch.where(_labels() == 0, 10, _labels() - 1)
     return _lost(solution, numbers(3, 5, 11), labels, smoothing=0.3, pad_id=10)
 

@@ -15,15 +15,15 @@ def _overlaps(*pairs: tuple[str, str]) -> Probe:
     def overlaps(solution: Solution) -> dict[str, Any]:
         return {"overlap": torch.tensor([float(solution.overlap(*pair)) for pair in pairs])}
 
-    return probe(", ".join(f'"{one}" and "{other}"' for one, other in pairs), overlaps)
+    return probe(", ".join(f'"{left}" and "{right}"' for left, right in pairs), overlaps)
 
 
 def _answered(text: str, similarity: Callable[[str, str], float], *samples: str) -> Probe:
     def answered(solution: Solution) -> dict[str, Any]:
-        given = list(samples)
-        answer, means = solution.minimum_risk(given, similarity)
+        copied = list(samples)
+        answer, means = solution.minimum_risk(copied, similarity)
         values = torch.tensor([float(mean) for mean in means])
-        return {"means": values, "answer": answer, "samples are changed": given != [*samples]}
+        return {"means": values, "answer": answer, "samples are changed": copied != [*samples]}
 
     drawn = ", ".join(f'"{sample}"' for sample in samples)
     return probe(f"samples {drawn}; similarity: {text}", answered)

@@ -19,7 +19,7 @@ def _masked(tokens: list[list[int]], pad: int) -> Probe:
 
 
 def _weighted(scores: list[float], mask: list[bool]) -> Probe:
-    """One query."""
+    """A probe of the softmax with one query."""
     return probe(
         f"scores [{scores}], mask [{mask}]",
         lambda solution: _softmax(solution, given([scores]), given([mask])),

@@ -22,7 +22,7 @@ def _table(length: int, d_model: int, **options: Any) -> Probe:
 
 def _precise(offset: int) -> Probe:
     def precise(solution: Solution) -> dict[str, Any]:
-        torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
+        torch.set_default_dtype(torch.float32)  # as in a translator; reset after the probe
         rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=offset))
         right = sinusoidal_positions(2, 14, offset=offset)
         if rows.shape != right.shape:
@@ -77,7 +77,7 @@ def _encoded(
 
 
 def moved(results: Results) -> str | None:
-    """Row p of a table with an offset is row p + offset of one without."""
+    """Evidence: row p of a table with an offset, if it is not row p + offset without."""
     whole, later = results[FIVE_ROWS.__name__]["table"], results[OFFSET.__name__]["table"]
     if whole.shape != later.shape:
         return f"With offset 3 the table has shape {later.shape}, without {whole.shape}."
@@ -88,7 +88,7 @@ def moved(results: Results) -> str | None:
 
 
 def unit_pairs(results: Results) -> str | None:
-    """Sine and cosine of an angle have squares with the sum 1."""
+    """Evidence: a row whose squared sines and cosines do not sum to 1 for each pair."""
     for values in results.values():
         for row, features in enumerate(values.get("table", ())):
             total, right = (features**2).sum(), features.size / 2
@@ -109,7 +109,7 @@ CHECK = Check(
     laws={
         "Row p with an offset is row p + offset without.": moved,
         "In each pair sin² + cos² is 1.": unit_pairs,
-        "A token alone, with its start, is what it is in the whole sequence.": unchanged(
+        "A token alone, with its start, has the vector that it has in the sequence.": unchanged(
             all_tokens,
             third_token,
             "The third token alone, with start 2, differs from itself in the sequence by {}.",

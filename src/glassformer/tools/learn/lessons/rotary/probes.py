@@ -21,7 +21,7 @@ def _angles(positions: list[int], d_head: int) -> Probe:
 
 def far(solution: Solution) -> dict[str, Any]:
     """positions 1,000,000 and 1,000,001, d_head 14"""
-    torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
+    torch.set_default_dtype(torch.float32)  # as in a translator; reset after the probe
     return {"angles": solution.rotary_angles(torch.tensor([1_000_000, 1_000_001]), 14).double()}
 
 

@@ -44,8 +44,8 @@ def running_attention(query: Tensor, blocks: Iterable[Block]) -> Tensor:
 
     The blocks can be read only once, and each may have another length. The mask of a block
     (..., q_len, block) is True where a query may attend. It may hide a whole block, the first one
-    too. A query that may attend to nothing gets zeros. What you keep from block to block does not
-    grow with their number.
+    too. A query that may attend to nothing gets zeros. The memory that you need must not grow with
+    the number of blocks.
 
     Query [[1]]; a block with key [[0]] and value [[10]]; one with key [[log 3]] and value [[20]]:
     the weights are 1/4 and 3/4, the output is [[17.5]].

@@ -57,13 +57,13 @@ def memory(solution: Solution) -> dict[str, Any]:
 def _blocks(
     key: Tensor, value: Tensor, lengths: list[int], mask: Tensor | None = None
 ) -> Iterator[Block]:
-    """Blocks that can be read only once."""
+    """An iterator of blocks, which a solution can read only once."""
     masks = [None] * len(lengths) if mask is None else mask.split(lengths, -1)
     return zip(key.split(lengths, -2), value.split(lengths, -2), masks, strict=True)
 
 
 class _Living(TorchFunctionMode):
-    """The most numbers in tensors that a solution keeps at once."""
+    """Counts the numbers in all living tensors; ``most`` is the highest count."""
 
     def __init__(self) -> None:
         super().__init__()

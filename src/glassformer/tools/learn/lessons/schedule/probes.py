@@ -34,7 +34,7 @@ def later_step(solution: Solution) -> dict[str, Any]:
 
 
 def other_constants(solution: Solution) -> dict[str, Any]:
-    """the inputs of `later_step`, with betas (0.5, 0.8) and epsilon 0.1"""
+    """weight and gradient (3, 5), rate 0.1, six updates before, betas (0.5, 0.8), epsilon 0.1"""
     return _stepped(solution, *_later(), betas=(0.5, 0.8), epsilon=0.1)
 
 

@@ -55,7 +55,7 @@ def _shown(subwords: Subwords | str) -> str:
 
 
 def text(results: Results) -> str | None:
-    """The first word whose letters the subwords do not keep."""
+    """Evidence: the first word whose letters are not those of its subwords."""
     for values in results.values():
         for name, value in values.items():
             word, letters = name.removeprefix("subwords of "), str(value).replace(" ", "")

@@ -14,9 +14,9 @@
 #
 # Two masks are made here, and this is the only place that knows the tokens:
 #
-# - the source's hides padding, in the encoder *and* in each cross-attention. So the memory is a
-#   record of two: the encoder's states, and that mask.
-# - the target's hides padding and later words.
+# - the source mask hides padding, in the encoder *and* in each cross-attention. So the memory is a
+#   record of two values, the encoder's states and the source mask.
+# - the target mask hides padding and later words.
 #
 # The logits are not probabilities: the loss applies the softmax. The target begins with the start
 # symbol already: the batches have shifted it.

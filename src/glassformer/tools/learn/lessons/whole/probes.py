@@ -39,7 +39,7 @@ def padded_sources(solution: Solution) -> dict[str, Any]:
 
 
 def more_padding(solution: Solution) -> dict[str, Any]:
-    """the same with two more tokens of padding in both sentences; their states are left out"""
+    """source (2, 9) with two more tokens of padding in both sentences; the first seven states"""
     return {"states": _model(solution).encode(_padded(_source())).states[:, :7]}
 
 
@@ -60,17 +60,17 @@ def equal_lengths(solution: Solution) -> dict[str, Any]:
 
 
 def padded_targets(solution: Solution) -> dict[str, Any]:
-    """the same, with a memory of seven words"""
+    """target (2, 5) with padding in the second, a memory of seven words with padding, pad_id 4"""
     return {"states": _model(solution).decode(_target(), _random_memory(7))}
 
 
 def changed_state(solution: Solution) -> dict[str, Any]:
-    """the same with another last token; the states before it"""
+    """target (2, 5) with a changed last token, a memory of seven words; the earlier states"""
     return {"states": _model(solution).decode(_changed(_target()), _random_memory(7))[:, :4]}
 
 
 def given_target_mask(solution: Solution) -> dict[str, Any]:
-    """target (2, 5), and a target_mask that shows each word itself alone"""
+    """target (2, 5), and a target_mask by which each word attends to itself alone"""
     mask = torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5)
     return {"states": _model(solution).decode(_target(), _random_memory(7), target_mask=mask)}
 
@@ -86,17 +86,17 @@ def batch(solution: Solution) -> dict[str, Any]:
 
 
 def changed_token(solution: Solution) -> dict[str, Any]:
-    """the same with another last token in the targets; the logits before it"""
+    """source (2, 7), target (2, 5) with changed last tokens; the earlier logits"""
     return {"logits": _whole(solution)(_source(), _changed(_target()))[:, :4]}
 
 
 def padded_batch(solution: Solution) -> dict[str, Any]:
-    """the same batch with two more tokens of padding in its sources"""
+    """source (2, 9) with two more tokens of padding, target (2, 5), pad_id 4"""
     return {"logits": _whole(solution)(_padded(_source()), _target())}
 
 
 def given_masks(solution: Solution) -> dict[str, Any]:
-    """the batch, a source_mask that hides the first token, and a target_mask that is causal"""
+    """source (2, 7), target (2, 5), a source_mask that hides one token, a causal target_mask"""
     model, source_mask = _whole(solution), _first_hidden()
     target_mask = masks.subsequent_mask(5).expand(2, 1, 5, 5)
     logits = model(_source(), _target(), source_mask=source_mask, target_mask=target_mask)
@@ -109,12 +109,12 @@ def _model(solution: Solution) -> Any:
 
 def _whole(solution: Solution) -> Any:
     """A model with the solution's forward, and with the package's encode and decode."""
-    own = {"encode": Transformer.encode, "decode": Transformer.decode}
-    return filled(type("Whole", (solution.Transformer,), own)(CONFIG))
+    methods = {"encode": Transformer.encode, "decode": Transformer.decode}
+    return filled(type("Whole", (solution.Transformer,), methods)(CONFIG))
 
 
 def _source() -> Tensor:
-    """Words, one of them with id 0; the second source ends with padding."""
+    """Two sources; a word of the first has id 0, and the second ends with padding."""
     source = 5 + picks(2, 7, below=11)
     source[0, 2], source[1, 5:] = 0, PAD
     return source
@@ -129,7 +129,7 @@ def _changed(target: Tensor) -> Tensor:
 
 
 def _target() -> Tensor:
-    """The start symbol, then words, one with id 0; the second has padding, and a word after it."""
+    """Two targets; a word of the first has id 0, and the second has padding before a word."""
     target = 5 + picks(2, 5, below=11, seed=1)
     target[:, 0] = 2
     target[0, 2], target[1, 3] = 0, PAD
@@ -145,7 +145,7 @@ def _random_memory(length: int) -> Memory:
 
 
 def _memory(memory: object) -> dict[str, Any]:
-    """The two values of a memory; no mask is a mask that hides nothing."""
+    """The two values of a memory; None stands for a mask that hides nothing."""
     if not isinstance(memory, Memory):
         raise TypeError(f"encode returns {type(memory).__name__}; expected Memory(states, mask)")
     mask = torch.ones(memory.states.shape[:2], dtype=torch.bool)[:, None, None]

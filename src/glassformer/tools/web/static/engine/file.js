@@ -7,7 +7,7 @@ import { about, engine, load } from "./local.js";
 
 const LEFT_OUT =
   "This file is the whole translator: it runs here, without a network. It translates plain text: " +
-  "placeholders, markup and glossaries are as other words to it. It takes no documents, and " +
+  "placeholders, markup and glossary terms are ordinary words. It takes no documents, and " +
   "names no reasons to doubt a translation.";
 
 function facts() {

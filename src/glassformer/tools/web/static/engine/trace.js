@@ -19,7 +19,7 @@ export async function traceOf(engine, request, signal) {
   const model = engine.changed(changes);
   const segments = engine.segments(request.text);
   if (!segments.length)
-    throw new Error("The text is blank, or has no word: there is nothing to translate.");
+    throw new Error("The text has no word to translate.");
   const [{ text, ids }] = segments;
   const asked = {
     text,
@@ -47,7 +47,7 @@ export async function traceOf(engine, request, signal) {
     pause,
   });
   const [best] = found.hypotheses;
-  if (!best) throw new Error("No translation is as the prefix asks.");
+  if (!best) throw new Error("No translation begins with the prefix.");
   const written = best.ends ? [...best.ids, eos] : best.ids;
   const answer = {
     text: engine.target.decode(best.ids),

@@ -178,7 +178,7 @@ function around(app, step, { kind, layer }) {
       "p",
       { class: "note", "data-lengths": "" },
       `A vector of length ${enters} enters the ${named({ kind, layer })}. ` +
-        `It adds one of length ${adds}, and one of length ${leaves} leaves.`,
+        `It adds a vector of length ${adds}, and the sum leaves with length ${leaves}.`,
     ),
     part ? sumButton(app, { part, layer, head: -1 }, step) : null,
   );

@@ -16,7 +16,7 @@ export const playerPanel = {
   title: "One piece after another",
   lead:
     "The decoder reads the translation so far and attends to the source. " +
-    "It gives each piece of its vocabulary a probability, writes one, and starts again.",
+    "It gives each piece of the vocabulary a probability, writes one piece, and starts again.",
   source:
     "Section 3.1: auto-regressive; section 3.4: softmax over the vocabulary; section 6.1: beam search.",
   build,

@@ -178,8 +178,8 @@ function weightedSum(sum, map, row, column) {
     h(
       "p",
       { class: "note" },
-      `The same for every key, added up, is this head's output for ${map.rows[row]}. The outputs ` +
-        "of all heads stand side by side and are multiplied by W_O (section 3.2.2).",
+      `The weighted values of all keys add up to this head's output for ${map.rows[row]}. The ` +
+        "outputs of all heads stand side by side and are multiplied by W_O (section 3.2.2).",
     ),
     strip("output", sum.output),
   );
