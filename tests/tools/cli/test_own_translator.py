@@ -204,7 +204,7 @@ def test_other_parts_need_another_directory(trained, folder, refused):
     words = ["--mistake", "scale-missing", "--out", trained.directory, *TINY]
     status, line = refused("learn", "train", folder.path, *words)
     assert status == 1
-    assert line.startswith(f"{trained.directory}: trained with other parts: give another --out")
+    assert line.startswith(f"{trained.directory}: trained with other parts: remove it")
 
 
 def test_a_mistake_that_cannot_train_is_one_line(folder, tmp_path, capsys):

@@ -315,7 +315,7 @@ def test_a_trace_is_given_as_the_library_writes_it(client, translator):
     [
         ({}, "text: it is missing"),
         ({"text": 7}, "text: expected text"),
-        ({"text": "  "}, "blank"),
+        ({"text": "  "}, "no word"),
         ({"text": "a", "forced_prefix": [10**6]}, "1000000"),
         ({"text": "a", "beam": 0}, "beam: "),
         ({"text": "a", "beam": 101}, "beam: expected at most 100"),

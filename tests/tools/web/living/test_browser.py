@@ -95,7 +95,7 @@ def test_everything_follows_the_typing(look, traced):
     assert tab.evaluate("history.length") == before
 
     tab.fill(".ask input", " ")
-    tab.wait_for_selector(".app > .note:has-text('The text is blank')")
+    tab.wait_for_selector(".app > .note:has-text('The text has no word')")
     assert pieces(tab, "source") == [piece.id for piece in seen.source.pieces]
 
 
