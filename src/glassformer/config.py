@@ -52,7 +52,7 @@ TextMetric = Literal["bleu", "chrf"]
 EngineName = Literal["torch", "ctranslate2"]
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 
-# The greatest sizes of a model. A config may come from a stranger: larger ones take all memory.
+# The greatest sizes of a model. Larger ones, in the config of a stranger, would take all memory.
 _MOST_BLOCKS = 1_000
 _MOST_WIDTH = 1 << 16
 _MOST_INNER_WIDTH = 1 << 20
@@ -64,7 +64,7 @@ _MOST_TABLE = 1 << 25  # numbers of a table of positions: 128 MiB
 class Options(BaseModel):
     """Options with a type, a default, bounds and a docstring each; unknown ones are refused."""
 
-    # protected_namespaces: no field here begins with pydantic's own "model_" methods' names.
+    # protected_namespaces keeps pydantic's default, as no field's name begins with "model_".
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
     )

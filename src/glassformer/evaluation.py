@@ -320,10 +320,10 @@ def bleu_metric(language: str | None) -> BLEU:
 
 
 def metric_for(references: Sequence[str], language: str | None = None) -> TextMetric:
-    """The metric that ranks translations of this text: chrF++ if hardly any reference has a 4-gram.
+    """The metric that ranks translations: chrF++ if hardly any reference has a 4-gram, else BLEU.
 
-    BLEU counts runs of four of its own tokens. Without such a run, a perfect translation has BLEU
-    0, and a longer wrong translation has more.
+    The tokens are those of BLEU's tokenizer. If the references have no 4-gram, a perfect
+    translation scores BLEU 0, and a wrong one that is longer scores more.
 
     >>> metric_for(["Open", "Save all"]), metric_for(["Ein Hund läuft."])
     ('chrf', 'bleu')

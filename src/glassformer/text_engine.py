@@ -228,7 +228,7 @@ class TextEngine:
             yield with_alternatives(translations)
 
     def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
-        """The translation of a text from its segments' translations, with the span of each."""
+        """Join the translations of a text's segments, and give each its span in the whole."""
         if not parts:
             return Translation("" if text.isspace() else visible(text), 0.0)
         languages = self.preprocessing.languages

@@ -234,7 +234,7 @@ def _within(unit: Segment, ids: list[int], tokenizer: Tokenizer, limit: int) -> 
 def joined(
     text: str, segments: Sequence[Segment], translations: Iterable[str], *, language: str | None
 ) -> tuple[str, list[Span]]:
-    """The translation of ``text`` from its segments' translations, and the span of each.
+    """Join the translations of the segments of ``text``; return also the span of each of them.
 
     The white space of the text, and its bullets, stand around and between them. Between two
     sentences stands a space, unless ``language`` has none.

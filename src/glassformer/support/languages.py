@@ -85,7 +85,7 @@ class LanguageTokens:
     before: Literal["each", "source"] = "each"
 
     def pair(self, source: str | None, target: str | None) -> tuple[str | None, str]:
-        """The codes of both languages in ``subwords``, from any known form of a code.
+        """The codes of both languages, as keys of ``subwords``, from any known form of each.
 
         Raises UsageError for a language that is missing or unknown.
 

@@ -118,7 +118,7 @@ class TimedPace:
         return note
 
     def minutes_for(self, updates: int) -> int:
-        """The minutes that so many updates take on this machine, as busy as it was."""
+        """The minutes that this many updates take, at the speed of the updates so far."""
         each = self._state.seconds / max(1, self._state.update)  # with the validations
         return math.ceil((self._reading + updates * each / (1 - _MOST_SCORING)) / 60)
 

@@ -50,7 +50,10 @@ class ValidationSet:
 
 @dataclass(frozen=True)
 class Validation:
-    """Loss in nats a target token, without smoothing; BLEU and chrF++; the translated pairs."""
+    """The scores of a validation, and its pairs with their translations.
+
+    The loss is in nats per target token, without label smoothing.
+    """
 
     loss: float
     bleu: float

@@ -55,7 +55,7 @@ def test_text_and_html_files_are_translated_as_texts_are(client):
         ({"data": b"x", "name": "a.docx"}, "not a Word document"),
         (
             {"data": b"a " * 15_000, "name": "a.txt"},
-            "the file has 30,000 characters, and may have 20,000",
+            "the file has 30,000 characters, more than the limit of 20,000",
         ),
         ({"target": "zz"}, "zz is not supported"),
         ({"target": ""}, "Invalid request: missing target parameter"),

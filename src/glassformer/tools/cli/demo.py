@@ -69,7 +69,8 @@ class DemoOptions(PhraseOptions):
     directory: Path = Path("demo")
     """Directory above the run, which is DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
-    """Your phrases, to translate and judge at the end. Left out: a terminal asks for phrases."""
+    """Your phrases, which the demo translates and judges at the end. Left out: the demo asks for
+    them, if it runs in a terminal."""
 
 
 OPTIONS = DemoOptions

@@ -76,7 +76,8 @@ class ServeOptions(LoadingOptions):
     """Language, such as en, through which pairs without a BUNDLE are translated. None: no such
     pairs."""
     threads: int = Field(0, ge=0, le=1024)
-    """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
+    """Number of CPU threads; 0: all. With 0, engine torch takes one thread if every model's
+    d_model is below 512."""
 
 
 OPTIONS = ServeOptions

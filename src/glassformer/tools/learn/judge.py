@@ -140,9 +140,9 @@ class Judge:
             yield from self._difference(results)
 
     def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
-        """The first wrong value in the smallest probe, with both numbers.
+        """Two lines: the first wrong value beside the right one, and the input of its probe.
 
-        ``gradients``: the first wrong gradient.
+        With ``gradients``, only gradients are compared; without it, only the other values.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]

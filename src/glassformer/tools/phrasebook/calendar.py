@@ -82,7 +82,8 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
         if start == end:
             raise ValueError(f"no interval: both ends are {start}")
         field = "y" if start.year != end.year else "M" if start.month != end.month else "d"
-        # A KeyError if the skeleton cannot show the difference, where Babel would fall back.
+        # Raises KeyError if the skeleton cannot show this field. Babel's format_interval would
+        # write both ends by its fallback pattern.
         patterns = map(parse_pattern, locale.interval_formats[skeleton][field])
         return "".join(p.apply(day, locale) for p, day in zip(patterns, value, strict=True))
 

@@ -81,10 +81,10 @@ class Settings:
 
 
 def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASGIApp:
-    """An ASGI app that serves the translators, given by the names of their bundles.
+    """An ASGI app that serves the translators; each key is the name of a bundle.
 
-    The batcher's thread ends with the app's lifespan. Raises UsageError if two translators have
-    one language pair, or if no pair needs the language `through`.
+    The batcher's thread ends with the app's lifespan. Raises UsageError if two translators share a
+    language pair, or if no pair is translated by way of the language `through`.
     """
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)

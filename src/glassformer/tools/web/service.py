@@ -301,8 +301,8 @@ class Service:
         if max(lengths, default=0) > _MAX_ITEM:
             raise RefusedError(
                 400,
-                f"Invalid request: a text of the document has {max(lengths):,} subwords, and may"
-                f" have {_MAX_ITEM:,}: divide it among several elements",
+                f"Invalid request: a text of the document has {max(lengths):,} subwords, more"
+                f" than the limit of {_MAX_ITEM:,}: divide it among several elements",
             )
         pairs = list(zip(flat, lengths, strict=True))
         rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))

@@ -120,7 +120,8 @@ class FileApi:
         size, limit = sum(map(len, content.texts)), self.api.limits.max_chars
         if size > limit and not content.html:  # HTML is limited by subwords alone
             raise RefusedError(
-                400, f"the file has {size:,} characters, and may have {limit:,}: divide it"
+                400,
+                f"the file has {size:,} characters, more than the limit of {limit:,}: divide it",
             )
         self.api.note_size(request, content.texts)
         question = TranslateRequest.model_construct(

@@ -120,7 +120,7 @@ class TextOptions(PairOptions):
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
-    none: unchanged texts. None: text."""
+    none: the texts stay unchanged. Left out: text, or the normalisation of the parent bundle."""
     also: Files = Field(default=(), max_length=2)
     """Further training pairs, such as those of 'glassformer backtranslate'; none is held out."""
     also_weight: float = Field(default=1.0, gt=0, le=100)

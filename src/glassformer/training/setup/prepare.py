@@ -108,7 +108,7 @@ def prepare(
         for reason in reasons:
             note(reason)
     record_options(settled, run)
-    test, general = _read(settled, settled.test), _read(settled, settled.general)
+    test, general_pairs = _read(settled, settled.test), _read(settled, settled.general)
     augmented = write_augmented(settled, run)
     start, tokenizers, vocabularies = start.with_subwords(settled, kept)
     for line in (origin, *augmented, *vocabularies):
@@ -135,7 +135,7 @@ def prepare(
         test=test,
         packed=packed,
         data_hash=data_hash,
-        general=general[:_VALIDATION_PAIRS],
+        general=general_pairs[:_VALIDATION_PAIRS],
         trigrams=kept.trigrams,
     )
 

@@ -65,8 +65,8 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
 def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     """The settled options of a run that has begun; None if it has not.
 
-    An option that ``config`` leaves open keeps its settled value; another value is an error. The
-    length and options that change no more than rounding come from ``config``.
+    An option that ``config`` leaves open keeps its settled value; another value is an error. But
+    ``config`` sets the length of the training, and options that change no more than rounding.
     """
     record = _read(run.options, read_yaml) if run.begun else {}
     if not record:

@@ -76,8 +76,8 @@ class Workers:
 
     def _translator(self, *, workers: int, threads: int) -> Any:
         self._process = os.getpid()
-        # OpenMP keeps helper threads for each living thread. With the workers' threads, there would
-        # be more than cores. So the thread that makes the translator ends here.
+        # OpenMP keeps helper threads for each living thread. Together with the workers' threads,
+        # they would outnumber the cores. So a thread that ends here makes the translator.
         try:
             with ThreadPoolExecutor(1) as maker:
                 return maker.submit(

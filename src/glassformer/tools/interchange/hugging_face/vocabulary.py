@@ -232,14 +232,17 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
     if tokens is None:
         raise InputError(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
-            " special_tokens_map.json: copy them from the original model"
+            " special_tokens_map.json: copy these files from the original model"
         )
     tokenizer = order.tokenizer(model)
     return Tokenizers(tokenizer, tokenizer, language_tokens=tokens)
 
 
 def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
-    """The texts of ``size`` ids in a table; without ``filled``, up to the last id of the table."""
+    """The text of each id below ``size``, by the table in a file; a made-up text fills each gap.
+
+    Without ``filled``, the list ends at the last id of the table.
+    """
     table = read_json(path, dict[str, Any], most_bytes=MOST_JSON)  # Any gives one fault, not many
     if not all(isinstance(index, int) and index >= 0 for index in table.values()):
         raise InputError(f"{path}: expected a table of pieces and ids")

@@ -82,7 +82,7 @@ class BlockState:
 
         rows [2, 0, 0] of three sentences: the last one, then the first one twice.
         """
-        # One expression: beam search needs it, when a hypothesis continues another one.
+        # One expression. Beam search calls select when one hypothesis continues another.
         raise NotImplementedError
 
 

@@ -10,7 +10,7 @@
 # at update = warmup: before it the line is smaller, after it the root.
 #
 # Why warm up? Adam divides each gradient by its usual size. After a few updates it hardly knows
-# that size, and the layers change all at once. Small steps first let both settle.
+# that size, and the layers change all at once. Small first steps let sizes and layers settle.
 #
 # Adam keeps two running means for each weight: of the gradient g, and of its square. Both begin
 # at zero, so they are too small at first: after t updates the weights in a mean sum to 1 − βᵗ.
