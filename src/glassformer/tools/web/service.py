@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import chain, product
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 import torch
@@ -39,7 +39,6 @@ from glassformer.tools.web.security import RefusedError
 from glassformer.translator import TranslateSettings
 
 if TYPE_CHECKING:
-    from glassformer.bundle import Bundle
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
@@ -248,7 +247,8 @@ class Service:
         search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
         translations = await self._queued(pair, segments, glossary, {**search, "split": False})
         sources = [source for source, _ in segments]
-        rest = iter(await asyncio.to_thread(_hypotheses, translator, sources, translations))
+        rate = partial(_alternatives, translator)
+        rest = iter(await asyncio.to_thread(lambda: list(map(rate, sources, translations))))
         return [
             _document(text, row, [next(rest) for _ in row], language=pair[1])
             for text, row in zip(texts, rows, strict=True)
@@ -352,26 +352,10 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
     return f"{data} ({pairs:,} pairs)" if isinstance(pairs, int) else data
 
 
-def _hypotheses(
-    translator: Translator, sources: Sequence[str], translations: Sequence[Translation]
-) -> list[list[Alternative]]:
-    """The hypotheses of each segment, best first."""
-    segments = [(translation, *translation.alternatives) for translation in translations]
-    probabilities = iter(translator.log_probabilities(list(chain.from_iterable(segments))))
-    return [
-        _alternatives(translator.bundle, source, segment, [next(probabilities) for _ in segment])
-        for source, segment in zip(sources, segments, strict=True)
-    ]
-
-
-def _alternatives(
-    bundle: Bundle,
-    source: str,
-    segment: Sequence[Translation],
-    probabilities: Sequence[tuple[float, int]],
-) -> list[Alternative]:
-    """The translations of one segment, with their log-probabilities and numbers of tokens."""
-    values = torch.tensor(probabilities, dtype=torch.float64)
+def _alternatives(translator: Translator, source: str, best: Translation) -> list[Alternative]:
+    """The translations of one segment, best first, with their probabilities."""
+    segment = [best, *best.alternatives]
+    values = torch.tensor(translator.log_probabilities(segment), dtype=torch.float64)
     shares = values[:, 0].softmax(0).tolist()
     confidences = (values[:, 0] / values[:, 1]).exp().clamp(max=1.0).tolist()
     return [
@@ -381,7 +365,7 @@ def _alternatives(
             confidence=confidence,
             share=share,
             alignment=None if each.alignment is None else list(each.alignment),
-            doubts=[] if each.alignment is None else doubts(bundle, source, each),
+            doubts=[] if each.alignment is None else doubts(translator.bundle, source, each),
         )
         for each, confidence, share in zip(segment, confidences, shares, strict=True)
     ]

@@ -16,6 +16,7 @@ from glassformer.decoding.protocols import Vocabulary
 from glassformer.support.errors import InputError, UsageError, check_choice
 from glassformer.support.files import flush_directory
 from glassformer.support.hashes import (
+    check_hashes,
     read_manifest,
     sha256,
     sha256_of_all,
@@ -111,14 +112,12 @@ def _require_whole(converted: Path) -> None:
     """Raise InputError unless a kept conversion has all its files as they were written."""
     try:
         hashes = read_manifest(converted)
-        whole = "model.bin" in hashes and all(sha256(converted / n) == hashes[n] for n in hashes)
-    except InputError:
-        whole = False
-    if not whole:
+        check_hashes(converted, {"model.bin", *hashes}, hashes, remedy="delete it")
+    except InputError as error:
         raise InputError(
             f"{converted}: this conversion for CTranslate2 is damaged: delete the directory, which"
             " the next load makes anew"
-        )
+        ) from error
 
 
 def _fingerprint(directory: Path) -> str:
