@@ -49,28 +49,23 @@ def test_the_other_engine_makes_the_same_pairs(translate):
 
 
 def test_a_kill_loses_no_finished_line(translate, bundle_directory, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(module, "_windows", one_by_one(module._windows))
-    inner, calls = module._translated, []
+    monkeypatch.setattr(module, "_AT_ONCE", 1)
+    wanted, inner, calls = expected(bundle_directory), Translator.translate, []
 
-    def killed(translator, texts, options, number):
-        calls.append(number)
+    def killed(translator, texts, **options):
+        calls.extend(texts)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return inner(translator, texts, options, number)
+        return inner(translator, texts, **options)
 
-    monkeypatch.setattr(module, "_translated", killed)
+    monkeypatch.setattr(Translator, "translate", killed)
     command = ["backtranslate", str(bundle_directory), str(tmp_path / "mono.txt")]
     assert main([*command, "--out", str(tmp_path / "pairs.tsv")]) == 130
     with (tmp_path / "pairs.tsv.partial").open("ab") as file:
         file.write(b"half a li")
-    assert translate() == expected(bundle_directory)
-    assert calls == [0, 1, 2, 2, 3, 4]
+    assert translate() == wanted
+    assert calls == [*LINES[:3], *LINES[2:]]
     assert "continuing after line 2" in capsys.readouterr().err
-
-
-def one_by_one(windows):
-    """Windows of one line."""
-    return lambda *arguments: ([text] for window in windows(*arguments) for text in window)
 
 
 def test_drawn_translations_are_the_same_again(translate):

@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from glassformer.support.errors import InputError
-from glassformer.tools.interchange.sources import import_translator
+from glassformer.tools.interchange.sources import importer_of
 
 
 @pytest.mark.parametrize("name", ["opus.npz", "opus.zip", "opus"])
@@ -20,4 +20,4 @@ def test_marian_s_own_files_are_refused(tmp_path, name):
     with pytest.raises(
         InputError, match=rf"{name}: a model in Marian's format: import reads OPUS-MT's mo"
     ):
-        import_translator(source)
+        importer_of(source)(source)

@@ -69,9 +69,6 @@ class _Settings:
     n_best: int
     rules: OutputRules
 
-    def __post_init__(self) -> None:
-        check_search(self.beam, self.n_best, self.alpha)
-
 
 @torch.no_grad()
 def beam_search(
@@ -100,6 +97,7 @@ def beam_search(
     >>> beam_search(step, NoState(), OutputRules(torch.tensor([9])), beam=2)[0][0].tokens
     (5,)
     """
+    check_search(beam, n_best, length_penalty)
     settings = _Settings(beam, length_penalty, n_best, rules)
     alive = _begin(state, settings)
     while len(alive.sentences):

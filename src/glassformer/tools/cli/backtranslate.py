@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from itertools import islice
 from math import exp
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from glassformer.config import MOST_BEAM
+from glassformer.data.lines import read_lines
 from glassformer.support.errors import InputError, UsageError, counted
-from glassformer.support.files import check_output
+from glassformer.support.files import check_output, open_atomically
 from glassformer.support.progress import shown_progress
 from glassformer.tools.cli.loading import LoadingOptions
 
@@ -67,6 +67,8 @@ def run(options: BacktranslateOptions) -> int:
         UsageError: an option is out of its range, or does not go with another.
         InputError: BUNDLE is no bundle, or TEXT cannot be read.
     """
+    from glassformer.translator import Sampling
+
     _check(options)
     options.set_threads()
     translator = options.load(options.bundle)
@@ -74,11 +76,12 @@ def run(options: BacktranslateOptions) -> int:
     done = _lines_done(partial, options)
     if done:
         print(f"continuing after line {done:,}", file=sys.stderr)
+    lines = islice(read_lines(options.text), done, options.max_lines)
     with partial.open("ab") as file:
-        for texts in _windows(options, done):
-            for text, translation in zip(
-                texts, _translated(translator, texts, options, done), strict=True
-            ):
+        for texts in iter(lambda: list(islice(lines, _AT_ONCE)), []):
+            sampling = Sampling(seed=options.seed + done) if options.sample else None
+            translations = translator.translate(texts, beam=options.beam, sampling=sampling)
+            for text, translation in zip(texts, translations, strict=True):
                 file.write(_row(text, translation, translator, options).encode())
             file.flush()
             done += len(texts)
@@ -116,23 +119,6 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     return count
 
 
-def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
-    from glassformer.data.lines import read_lines
-
-    lines = islice(read_lines(options.text), done, options.max_lines)
-    return iter(lambda: list(islice(lines, _AT_ONCE)), [])
-
-
-def _translated(
-    translator: Translator, texts: list[str], options: BacktranslateOptions, number: int
-) -> list[Translation]:
-    """The translations of a window; ``number``, of the first line, seeds the draws."""
-    from glassformer.translator import Sampling
-
-    sampling = Sampling(seed=options.seed + number) if options.sample else None
-    return translator.translate(texts, beam=options.beam, sampling=sampling)
-
-
 def _row(
     text: str, translation: Translation, translator: Translator, options: BacktranslateOptions
 ) -> str:
@@ -147,8 +133,6 @@ def _row(
 
 def _write_pairs(partial: Path, out: Path) -> int:
     """Move the pairs of the finished file to ``out``; return their number."""
-    from glassformer.support.files import open_atomically
-
     kept = 0
     with partial.open("rb") as lines, open_atomically(out) as file:
         next(lines)

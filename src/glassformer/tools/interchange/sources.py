@@ -9,31 +9,23 @@ from glassformer.support.files import new_directory
 from glassformer.support.strangers import member_names
 from glassformer.tools.interchange.importing import Imported
 
-__all__ = ["import_bundle", "import_translator"]
+__all__ = ["import_bundle", "importer_of"]
 
 _EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos Translate"
-
-
-def import_translator(source: Path, **languages: str | None) -> Imported:
-    """The translator in ``source``, a file or directory of another program, as a bundle.
-
-    ``languages``: ``source_language`` and ``target_language``, or None.
-
-    Raises:
-        InputError: no importer reads ``source``, or the files are faulty.
-        UsageError: a language is missing or unknown.
-    """
-    return _importer(source)(source, **languages)
 
 
 def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imported:
     """Write the translator in ``source`` as the new bundle ``directory``, and load the bundle.
 
-    Raises the errors of :func:`import_translator` and :func:`~glassformer.bundle.load_bundle`, and
-    UsageError for a directory that is not empty. An error leaves no files behind.
+    ``languages``: ``source_language`` and ``target_language``, or None. An error leaves no files
+    behind.
+
+    Raises:
+        InputError: no importer reads ``source``, or the files are faulty.
+        UsageError: a language is missing or unknown, or ``directory`` is not empty.
     """
     with new_directory(directory) as place:
-        imported = import_translator(source, **languages)
+        imported = importer_of(source)(source, **languages)
         save_bundle(imported.bundle, place)
         family, notes = imported.family, imported.notes
         del imported  # the memory of one model is enough
@@ -44,7 +36,8 @@ def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imp
             raise InputError(f"{source}: the files make no bundle ({reason})") from error
 
 
-def _importer(source: Path) -> Callable[..., Imported]:
+def importer_of(source: Path) -> Callable[..., Imported]:
+    """The function that reads ``source``, a file or directory of another program."""
     if not source.exists():
         raise InputError(f"{source}: no such file or directory: give {_EXPECTED}")
     if source.is_dir():

@@ -14,6 +14,8 @@ __all__ = ["MOST_BYTES", "body_of", "definition", "lines_of", "read_source", "so
 MOST_BYTES = 1 << 20
 """The greatest size of a learner's file."""
 
+_parsed = lru_cache(maxsize=64)(ast.parse)  # hundreds of pairs of mistakes share a few texts
+
 
 def read_source(file: Path) -> str:
     """The text of a learner's file, in UTF-8 or marked UTF-16; faulty bytes become �."""
@@ -49,9 +51,3 @@ def definition(source: str, hole: str) -> ast.stmt | None:
         body = reversed(getattr(node, "body", []))
         node = next((each for each in body if getattr(each, "name", None) == word), None)
     return node
-
-
-@lru_cache(maxsize=64)
-def _parsed(source: str) -> ast.Module:
-    """Parse a text once, because hundreds of pairs of mistakes share a few texts."""
-    return ast.parse(source)

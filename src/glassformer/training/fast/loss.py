@@ -69,11 +69,6 @@ def projected_cross_entropy(
     return apply(states, weight, bias, labels, smoothing)
 
 
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    """The type of the sums: float32, or float64 for float64 numbers."""
-    return torch.promote_types(dtype, torch.float32)
-
-
 class _ProjectedCrossEntropy(torch.autograd.Function):
     r"""The gradient of a row's loss by its logits is ``softmax - (1-ε) onehot - ε/V``.
 
@@ -120,7 +115,8 @@ def _sums_and_gradients(
     bias = None if bias is None else bias.to(states.dtype)
     vocab, rows = weight.size(0), labels.size(0)
     certain, uniform = 1.0 - smoothing, smoothing / vocab
-    wide = _wide(states.dtype)  # in bfloat16, sums over chunks would lose small addends
+    # Of the sums: over chunks, sums in bfloat16 would lose small addends.
+    wide = torch.promote_types(states.dtype, torch.float32)
     weight_sum = weight.sum(dim=0)  # gives the mean logit without a pass over the logits
     bias_mean = bias.mean() if bias is not None else 0.0
     states_gradient = torch.zeros_like(states)

@@ -7,9 +7,9 @@ options that they depend on. It is written last: without it the files are made a
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,10 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     """
     names = {"format", "keys", "languages", "max_chars", "max_ratio", "normalisation"}
     options = text.model_dump(mode="json", include=names) | {"hold_out": not text.valid}
-    counts, keep = _counts(run.counts), Filter(text.limits)
+    counts: dict[str, Any] = {}
+    keep = Filter(text.limits)
+    with suppress(InputError):  # there is no earlier call, or its file is damaged
+        counts = read_json(run.counts, dict[str, Any])
     if counts.get("options") != options:
         counts = _read_once(text, run, keep) | {"options": options}
         write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
@@ -79,14 +82,6 @@ def read_kept(
     normalise = normaliser(text.normalisation or "none")
     pairs = read_pairs(*files, format=format, keys=text.keys)
     return keep(Pair(*map(normalise, pair)) for pair in pairs)
-
-
-def _counts(path: Path) -> dict[str, Any]:
-    """The counts of an earlier call; empty if there was none, or its file is damaged."""
-    try:
-        return read_json(path, dict[str, Any])
-    except InputError:
-        return {}
 
 
 def _read_once(text: TextOptions, run: RunDirectory, keep: Filter) -> dict[str, Any]:

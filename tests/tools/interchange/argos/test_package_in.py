@@ -13,7 +13,7 @@ from glassformer.support.errors import InputError
 from glassformer.tools.cli.main import main
 from glassformer.tools.interchange.argos.package_in import import_argos
 from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
-from glassformer.tools.interchange.sources import import_translator
+from glassformer.tools.interchange.sources import importer_of
 
 METADATA = {"from_code": "en", "from_name": "English", "to_code": "de", "to_name": "German"}
 
@@ -45,7 +45,7 @@ def test_a_file_and_its_directory_give_one_bundle(package, joint_directory, tmp_
     path = packed(package, tmp_path / "en_de.argosmodel")
 
     for source in (package, path):
-        imported = import_translator(source)
+        imported = importer_of(source)(source)
         assert imported.family == "Argos Translate"
         assert imported.bundle.languages == ("en", "de")
         assert imported.bundle.length_penalty == 0.25  # 0.2, at 20 subwords
@@ -66,7 +66,7 @@ def test_the_command(package, tmp_path, capsys):
 
 def test_a_directory_of_ctranslate2_is_known_by_its_content(package):
     shutil.copy(package / "sentencepiece.model", package / "model")
-    assert import_translator(package / "model").family == "CTranslate2"
+    assert importer_of(package / "model")(package / "model").family == "CTranslate2"
 
 
 def test_a_target_prefix_begins_every_target(package):
@@ -84,7 +84,7 @@ def test_a_target_prefix_begins_every_target(package):
 
 def refused(source, message):
     with pytest.raises(InputError, match=message) as caught:
-        import_translator(source)
+        importer_of(source)(source)
     assert "\n" not in str(caught.value)
 
 

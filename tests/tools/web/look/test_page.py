@@ -6,6 +6,7 @@ import re
 import threading
 import tomllib
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from glassformer.bundle import load_bundle
 from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Changes, Head, Query
-from glassformer.tools.web.look.single_file import LOOK_FOLDER, build_page
+from glassformer.tools.web.look.single_file import build_page
 from glassformer.tools.web.look.stored import stored_answers
 from tests.tables import every
 
@@ -45,10 +46,9 @@ class Elements(HTMLParser):
 
 
 def modules() -> dict[str, str]:
+    folder = files("glassformer.tools.web") / "static" / "look"
     return {
-        file.name: file.read_text("utf-8")
-        for file in LOOK_FOLDER.iterdir()
-        if file.name.endswith(".js")
+        file.name: file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".js")
     }
 
 

@@ -181,11 +181,11 @@ def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
     weights = weights_by_name(model)
     for path, modules in module_table(model.config).items():
         layer = _at(specification, path)
-        for kind in ("weight", "bias"):
+        for kind, of_norm in (("weight", "gamma"), ("bias", "beta")):
             names = [f"{name}.{kind}" for name in modules if f"{name}.{kind}" in weights]
             if names:
                 stacked = torch.cat([weights.pop(name) for name in names])
-                setattr(layer, _field(layer, kind), stacked.cpu())
+                setattr(layer, of_norm if hasattr(layer, of_norm) else kind, stacked.cpu())
     if weights:
         raise UsageError(
             f"{min(weights)}: CTranslate2's Transformer has no place for this weight;"
@@ -214,10 +214,6 @@ def _at(specification: TransformerSpec, path: str) -> LayerSpec:
     for key in path.split("."):
         specification = specification[int(key)] if key.isdigit() else getattr(specification, key)
     return specification
-
-
-def _field(layer: LayerSpec, kind: str) -> str:
-    return {"weight": "gamma", "bias": "beta"}[kind] if hasattr(layer, "gamma") else kind
 
 
 def encoding_of(positions: nn.Module) -> PositionalEncoding:

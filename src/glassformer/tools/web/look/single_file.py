@@ -16,13 +16,11 @@ from html import escape
 from importlib.resources import files
 from typing import Literal
 
-__all__ = ["LOOK_FOLDER", "Face", "build_page"]
+__all__ = ["Face", "build_page"]
 
 Face = Literal["look", "translate"]
 """The page that looks inside the model, or the translator's page."""
 _STATIC = files("glassformer.tools.web") / "static"
-LOOK_FOLDER = _STATIC / "look"
-"""The folder with look.html, its styles and its modules."""
 _PAGES: dict[Face, str] = {"look": "look/look.html", "translate": "translate.html"}
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">\n')
 _SCRIPT = re.compile(r'<script type="module" src="([^"]+)"></script>')
