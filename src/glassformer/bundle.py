@@ -32,7 +32,6 @@ from glassformer.support.strangers import opened, parsed_json, read_bytes, read_
 from glassformer.support.tensors import load_weights, save_tensors, shapes_of, unfilled, weights
 
 __all__ = [
-    "FORMAT_VERSION",
     "MOST_EXAMPLES",
     "PARTS_RECORD",
     "Bundle",

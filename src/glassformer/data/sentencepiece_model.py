@@ -8,6 +8,7 @@ another order segments as before, with other ids.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from importlib import import_module
@@ -98,7 +99,7 @@ class SentencePieceModel:
         self, pieces: Sequence[Piece], symbols: Mapping[str, str]
     ) -> "SentencePieceModel":
         """The model with other pieces; ``symbols`` names the pieces of unk, bos, eos and pad."""
-        rest = _copy(self.rest)
+        rest = deepcopy(self.rest)
         for symbol, text in symbols.items():
             setattr(rest.trainer_spec, f"{symbol}_piece", text)
         return replace(self, pieces=tuple(pieces), rest=rest)
@@ -110,7 +111,7 @@ class SentencePieceModel:
 
     def serialized(self) -> bytes:
         """The bytes of a ``.model`` file."""
-        message = _copy(self.rest)
+        message = deepcopy(self.rest)
         for piece in self.pieces:
             message.pieces.add(piece=piece.text, score=piece.score, type=int(piece.type))
         return bytes(message.SerializeToString(deterministic=True))
@@ -122,9 +123,3 @@ def _message_class() -> Any:
         return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto
     except Exception as error:  # protobuf is missing, or older than sentencepiece's code wants
         raise missing_extra("protobuf", "import") from error
-
-
-def _copy(message: "Message") -> "Message":
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy

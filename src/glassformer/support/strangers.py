@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_JSON",
     "check_regular",
-    "first_fault",
     "member_names",
     "opened",
     "parsed_json",

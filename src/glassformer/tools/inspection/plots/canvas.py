@@ -35,7 +35,6 @@ __all__ = [
     "INK",
     "SIGNED",
     "Axes",
-    "AxesImage",
     "ConstrainedLayoutEngine",
     "Figure",
     "ListedColormap",
