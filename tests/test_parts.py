@@ -14,7 +14,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.decoding.batched import decode_sentences
 from glassformer.model.attention import MultiHeadAttention, fused_attention
-from glassformer.model.blocks import FeedForward, ResidualBlock
+from glassformer.model.blocks import ACTIVATIONS, FeedForward, ResidualBlock
 from glassformer.model.decoder import DecoderBlock
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
@@ -327,6 +327,65 @@ def test_a_trained_model_needs_its_attention_and_its_class():
         "attention": "colder",
         "model": "rotary",
     }
+
+
+def test_a_partial_is_named_alike_in_each_process():
+    """An address in memory would be another one there."""
+
+    class Scale:
+        """Its text has an address."""
+
+    made = partial(FeedForward, new_dropout=lambda share: nn.Dropout(share))
+    assert replace(PLAIN, feed_forward=made).own["feed_forward"].endswith("<lambda>")
+    for value in (Scale(), nn.Tanh(), torch.nn.functional.gelu, MultiHeadAttention, 2.5):
+        name = replace(PLAIN, losses=partial(print, sep=value)).own["losses"]
+        assert " at 0x" not in name
+        assert name == f"print with sep={value if value == 2.5 else name.partition('=')[2]}"
+
+
+@given(
+    st.sampled_from(["gelu", "swish"]),
+    st.sampled_from(["pre", "post"]),
+    st.floats(0.25, 0.75),
+)
+def test_the_settings_of_a_partial_are_kept(activation, norm, share):
+    """The configuration, and the record of the parts, set only what a partial leaves open."""
+    parts = replace(
+        PLAIN,
+        self_attention=partial(MultiHeadAttention, attention=colder, dropout=share),
+        norm=partial(nn.LayerNorm, eps=share),
+        feed_forward=partial(FeedForward, activation=activation, dropout=share),
+        residual=partial(ResidualBlock, norm=norm, dropout=share),
+        positions=partial(PositionalEncoding, kind="learned"),
+    )
+    model = built(parts)
+    for block in (model.decoder.blocks[1], DecoderBlock(14, 2, 19, parts=parts)):
+        network, attention = block.feed_forward.sublayer, block.self_attention.sublayer
+        assert network.activation is ACTIVATIONS[activation]
+        assert (network.dropout.p, attention.dropout) == (share, share)
+        assert attention.attention is colder
+        assert block.cross_attention.sublayer.attention is PLAIN.attention
+        assert block.feed_forward.norm.eps == share
+        assert block.feed_forward.norm_first == (norm == "pre")
+        assert block.feed_forward.dropout.p == share
+    assert "source_positions.table" in model.state_dict()
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize(
+    "attention",
+    [
+        lambda _query, _key, value, _mask=None: value,
+        lambda _query, _key, value, _mask=None: (value, None, None),
+        lambda *_: None,
+    ],
+    ids=["output", "three", "none"],
+)
+def test_an_attention_without_its_weights_is_refused(attention, batch):
+    own = MultiHeadAttention(14, 2, attention=attention)
+    for call in (own, own.with_weights):
+        with pytest.raises(TypeError, match=r"attention <lambda> returned a .*: expected its out"):
+            call(torch.randn(batch, 3, 14))
 
 
 def test_other_names_than_the_recorded_are_refused_in_one_line():

@@ -41,7 +41,7 @@ def test_a_translator_refuses_it_in_one_line_also_after_a_first_translation(load
     translator.translate(TEXTS)
     rotary(translator.model)
 
-    line = f"^{ROTARY}, which the fast decoder does not know: give parts=PLAIN$"
+    line = f"^{ROTARY}, which the fast decoder does not know: give parts with decoder=itself$"
     with pytest.raises(TypeError, match=line):
         translator.translate(TEXTS)
 
@@ -61,7 +61,9 @@ def test_an_own_attention_is_given_with_a_plain_decoder(load):
 
     assert scores(quicker) == pytest.approx(scores(plain), abs=1e-4)
     assert scores(plain) != pytest.approx(scores(load()), abs=1e-3)
-    with pytest.raises(TypeError, match=r"sublayer has its own attention, .* give parts=PLAIN"):
+    with pytest.raises(
+        TypeError, match=r"sublayer has its own attention, .* give parts with decoder=itself"
+    ):
         scores(load(parts=replace(FAST, attention=colder)))
 
 

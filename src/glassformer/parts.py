@@ -135,7 +135,13 @@ def _names(part: object) -> tuple[str, str]:
     """Module and name of a function, a class, or an object that is called."""
     if isinstance(part, partial):
         module, name = _names(part.func)
-        values = [*map(str, part.args), *(f"{key}={each}" for key, each in part.keywords.items())]
+        values = [*map(_shown, part.args)]
+        values += [f"{key}={_shown(value)}" for key, value in part.keywords.items()]
         return module, f"{name} with {', '.join(values)}"
     named = part if hasattr(part, "__qualname__") else type(part)
     return named.__module__, named.__qualname__
+
+
+def _shown(value: object) -> str:
+    """A value inside a ``partial``, as it is in each process: without an address in memory."""
+    return _names(value)[1] if callable(value) or " at 0x" in str(value) else str(value)

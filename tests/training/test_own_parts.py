@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from glassformer.bundle import load_bundle
 from glassformer.data.batches import shift
@@ -149,7 +150,7 @@ def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder
 def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder, monkeypatch):
     monkeypatch.setattr(loop.Learner, "update", lambda *_, **__: pytest.fail("trained"))
     parts = replace(FAST, attention=colder)
-    with pytest.raises(TypeError, match="which the fast decoder does not know"):
+    with pytest.raises(UsageError, match="which the fast decoder does not know"):
         train(config(), recorder, parts=parts)
 
 
@@ -173,3 +174,28 @@ def test_plain_parts_do_not_continue_a_run_in_bfloat16(config, recorder, monkeyp
     train(config(precision="auto", updates=1), recorder, parts=FAST)
     with pytest.raises(UsageError, match=r"^precision bf16: .* or give FAST's$"):
         train(config(precision="auto", updates=2), recorder, parts=PLAIN)
+
+
+class NoStart(nn.Module):
+    """Positions that cannot decode step by step."""
+
+    def __init__(self, _d_model, **_):
+        super().__init__()
+
+    def forward(self, embedded):
+        return embedded
+
+
+@pytest.mark.parametrize("decoder", [PLAIN.decoder, FAST.decoder])
+def test_parts_that_cannot_decode_are_refused_before_the_first_update(config, decoder):
+    parts = replace(PLAIN, positions=NoStart, decoder=decoder)
+    with pytest.raises(UsageError, match=r"these parts cannot decode: TypeError: .*") as refused:
+        train(config(updates=1), parts=parts)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_run_names_the_parts_that_it_needs_before_it_reads_weights(config, recorder):
+    train(config(updates=1), recorder, parts=replace(PLAIN, norm=nn.RMSNorm))
+    line = "the run was trained with norm RMSNorm, now the package's parts: give parts of"
+    with pytest.raises(InputError, match=line):
+        train(config(updates=2), parts=PLAIN)

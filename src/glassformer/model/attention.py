@@ -166,7 +166,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch q_len d_model"]:
         """Equation 1 in each head, for projected keys and values."""
         dropped = {"dropout": self.dropout} if self.training and self.dropout else {}
-        heads, _ = self.attention(self.split(self.query(query)), keys, values, mask, **dropped)
+        result = self.attention(self.split(self.query(query)), keys, values, mask, **dropped)
+        heads, _ = _pair(self.attention, result)
         return self.output(self.merge(heads))
 
     def project_keys_and_values(
@@ -208,6 +209,17 @@ class MultiHeadAttention(nn.Module):
         return heads.transpose(-3, -2).flatten(-2)
 
 
+def _pair(attention: Attention, result: object) -> tuple[Tensor, Tensor | None]:
+    """The output and the weights; an output alone for a batch of 2 would look like both."""
+    if isinstance(result, tuple) and len(result) == 2:
+        return result
+    name = getattr(attention, "__name__", type(attention).__name__)
+    raise TypeError(
+        f"attention {name} returned a {type(result).__name__}: expected its output and its weights,"
+        " which may be None"
+    )
+
+
 class NoWeightsError(ValueError):
     """An observed attention returned None for its weights."""
 
@@ -223,7 +235,7 @@ def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
     def observed(
         query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, **options: float
     ) -> tuple[Tensor, Tensor | None]:
-        output, weights = explicit(query, key, value, mask, **options)
+        output, weights = _pair(attention, explicit(query, key, value, mask, **options))
         if weights is None:
             name = getattr(attention, "__name__", attention)
             raise NoWeightsError(

@@ -7,7 +7,7 @@ Marian, M2M-100. The defaults of :class:`ModelConfig` are the paper's.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ from glassformer.model.blocks import FeedForward, ResidualBlock
 from glassformer.model.positions import PositionalEncoding
 
 __all__ = ["PAPER", "ModelParts", "NormedPositions", "configured", "joined"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +75,10 @@ def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
     """The forms of a block, each bound to the forms inside it, as a residual block to its norm."""
     return replace(
         parts,
-        self_attention=partial(parts.self_attention, attention=parts.attention),
-        cross_attention=partial(parts.cross_attention, attention=parts.attention),
-        feed_forward=partial(parts.feed_forward, new_dropout=parts.dropout),
-        residual=partial(
+        self_attention=_with(parts.self_attention, attention=parts.attention),
+        cross_attention=_with(parts.cross_attention, attention=parts.attention),
+        feed_forward=_with(parts.feed_forward, new_dropout=parts.dropout),
+        residual=_with(
             parts.residual,
             dropout=dropout,
             norm=norm,
@@ -88,8 +90,8 @@ def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
 
 def configured(parts: ModelParts, config: ModelConfig) -> ModelParts:
     """The forms, each bound to its settings in ``config``."""
-    norm = partial(parts.norm, eps=config.norm_epsilon)
-    positions = partial(
+    norm = _with(parts.norm, eps=config.norm_epsilon)
+    positions = _with(
         parts.positions,
         dropout=0.0 if config.embedding_norm else config.dropout,
         kind=config.positions,
@@ -107,11 +109,17 @@ def configured(parts: ModelParts, config: ModelConfig) -> ModelParts:
         parts,
         norm=norm,
         positions=normed if config.embedding_norm else positions,
-        self_attention=partial(parts.self_attention, dropout=config.attention_dropout),
-        cross_attention=partial(parts.cross_attention, dropout=config.attention_dropout),
-        feed_forward=partial(
+        self_attention=_with(parts.self_attention, dropout=config.attention_dropout),
+        cross_attention=_with(parts.cross_attention, dropout=config.attention_dropout),
+        feed_forward=_with(
             parts.feed_forward,
             dropout=config.activation_dropout,
             activation=config.activation,
         ),
     )
+
+
+def _with(form: Callable[..., T], **settings: object) -> Callable[..., T]:
+    """The form with these settings, unless it is a ``partial`` that has others already."""
+    own = form.keywords if isinstance(form, partial) else {}
+    return partial(form, **(settings | own))

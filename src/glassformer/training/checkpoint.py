@@ -9,6 +9,7 @@ checkpoint is set aside, and the run goes on from the checkpoint before.
 import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -35,6 +36,7 @@ __all__ = [
     "load_checkpoint",
     "load_newest",
     "load_optimiser",
+    "recorded_parts",
     "remove_all_but",
     "save_checkpoint",
     "whole",
@@ -121,6 +123,14 @@ def load_newest(directory: Path, model: nn.Module, note: Callable[[str], None]) 
         return state
     if faults:
         raise InputError(f"{faults[0][1]}; there is no other checkpoint: give another directory")
+    return None
+
+
+def recorded_parts(directory: Path) -> dict[str, str] | None:
+    """The own parts in the newest checkpoint that can be read; None without a checkpoint."""
+    for path in reversed(checkpoints(directory)):
+        with suppress(InputError):
+            return read_json(path / "state.json", RunState).parts
     return None
 
 

@@ -14,12 +14,13 @@ from glassformer.bundle import save_bundle
 from glassformer.config import LENGTH_PENALTY, TextMetric
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
+from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, check_own
-from glassformer.support.errors import InputError, counted
+from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.progress import duration, shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
-from glassformer.training.checkpoint import RunState, load_newest
+from glassformer.training.checkpoint import RunState, load_newest, recorded_parts
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
@@ -123,13 +124,14 @@ def new_trainer(
     device, parts = prepared.device, prepared.parts
     torch.manual_seed(config.seed)
     model = prepared.start.model(config, prepared.tokenizers).to(device)
-    with torch.inference_mode():  # a decoder that does not know the model says so now
-        parts.decoder(model.eval()).encode(torch.zeros(1, 1, dtype=torch.long, device=device))
+    _try_decoder(model, parts, device)
+    recorded = recorded_parts(run.checkpoints)
+    if recorded is not None:
+        check_own(recorded, parts.own, f"{config.run}: the run was trained with")
     state = load_newest(run.checkpoints, model, reporter.note)
     if state is None:
         state = RunState(data_hash=prepared.data_hash, parts=parts.own)
     else:
-        check_own(state.parts, parts.own, f"{config.run}: the run was trained with")
         if state.data_hash != prepared.data_hash:
             raise changed_text(run, "pairs", config.pairs)
         reporter.note(f"continuing from update {state.update:,}")
@@ -167,6 +169,19 @@ def new_trainer(
         pace=pace,
         validation_set=validation_set,
     )
+
+
+def _try_decoder(model: Transformer, parts: Parts, device: torch.device) -> None:
+    """Decode one token: UsageError now, not after hours, for own parts that cannot."""
+    token = torch.full((1,), model.config.bos_id, device=device)
+    try:
+        with torch.inference_mode():
+            decoder = parts.decoder(model.eval())
+            decoder.step(token, decoder.start(decoder.encode(token[None])))
+    except Exception as error:
+        if not parts.own:
+            raise
+        raise UsageError(f"these parts cannot decode: {type(error).__name__}: {error}") from error
 
 
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:

@@ -90,7 +90,7 @@ def test_another_part_is_refused_in_one_line_that_names_it(build, subtests):
 
             with pytest.raises(TypeError, match=f"^{place}, which a program does not know$"):
                 check_stock(model, "a program")
-            remedy = "which the fast decoder does not know: give parts=PLAIN"
+            remedy = "which the fast decoder does not know: give parts with decoder=itself"
             with pytest.raises(TypeError, match=f"^{place}, {remedy}$"):
                 fast.encode(source)
 

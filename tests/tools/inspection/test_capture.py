@@ -233,7 +233,7 @@ def test_the_fast_forms_of_a_translator_are_refused_inside(beginner):
     translator = beginner()
     line = (
         r"^encoder\.blocks\.0\.self_attention has its own add, which the fast decoder does not"
-        " know: give parts=PLAIN$"
+        " know: give parts with decoder=itself$"
     )
     with capture(translator.model) as seen:
         translator.model.encode(SOURCE)

@@ -85,7 +85,7 @@ class PreparedTransformer:
         if model.training:
             raise ValueError("the model is in training mode: call model.eval() before decoding")
         if self._arranged is None or self._stamp is None or not self._stamp.holds(model):
-            check_stock(model, "the fast decoder", ": give parts=PLAIN")
+            check_stock(model, "the fast decoder", ": give parts with decoder=itself")
             self._stamp = Stamp(model)
             if self._dtype is not None:
                 model = copy.deepcopy(model).to(self._dtype)
