@@ -21,14 +21,14 @@ class Folder:
     """The lessons' files in a directory.
 
     A lesson is learned as long as the file has the text that a check has found right. The notes
-    have an entry for each lesson, independent of the others.
+    have an entry for each lesson, independent of other lessons.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def make(self) -> list[Path]:
-        """Write the missing files, and return their paths; no file is overwritten."""
+        """Write the missing files, and return their paths; existing files stay unchanged."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
@@ -93,5 +93,5 @@ class Folder:
     def _notes(self) -> dict[str, str]:
         try:
             return read_json(self.path / _NOTES, dict[str, str])
-        except InputError:  # lost or edited by hand: a check writes it anew
+        except InputError:  # the next check writes lost or damaged notes anew
             return {}
