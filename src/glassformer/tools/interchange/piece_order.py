@@ -16,7 +16,7 @@ __all__ = ["PieceOrder", "read_sentencepiece"]
 class PieceOrder:
     """The text of each id; ``controls`` are the texts that no input holds.
 
-    ``symbols``: the texts of unk, bos, eos and pad.
+    ``symbols`` has the texts of unk, bos, eos and pad.
     """
 
     texts: Sequence[str]

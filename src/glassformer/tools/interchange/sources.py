@@ -17,7 +17,7 @@ _EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos T
 def import_translator(source: Path, **languages: str | None) -> Imported:
     """The translator in ``source``, a file or directory of another program, as a bundle.
 
-    ``languages``: ``source_language`` and ``target_language``, or None.
+    ``languages`` are ``source_language`` and ``target_language``, each a code or None.
 
     Raises:
         InputError: no importer reads ``source``, or the files are faulty.

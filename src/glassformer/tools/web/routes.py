@@ -39,7 +39,7 @@ __all__ = ["REFUSALS", "Api"]
 
 T = TypeVar("T")
 
-_SIZE_OF_REQUEST = 1_000  # characters; a larger request counts as several
+_SIZE_OF_REQUEST = 1_000  # characters; a larger request counts as several requests
 _LEAST_SIZE = 50  # characters that each text counts at least
 
 # The statuses of refused requests, as OpenAPI describes them.
@@ -157,7 +157,7 @@ class Api:
         return await self.in_time(request, self.service.detect(asked.texts))
 
     async def suggest(self) -> None:
-        """LibreTranslate's `/suggest`, which collects better translations; always refused here."""
+        """LibreTranslate's `/suggest` collects better translations; this server refuses it."""
         raise RefusedError(403, "Suggestions are disabled on this server.")
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
@@ -188,7 +188,7 @@ class Api:
         keys = self.keys if keys is None else keys
         key = given or _bearer(request)
         sent = key.encode("utf-8", "surrogatepass")
-        # All keys are compared, each in constant time, so that the time reveals no key.
+        # Compare all keys, each in constant time, so that the time reveals no key.
         equal = [hmac.compare_digest(sent, known.encode()) for known in keys]
         known = any(equal) or not keys
         if request.method == "POST" or not known:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CTranslate2Engine"]
 
-_BATCH_TOKENS = 1024  # of sources with padding; fills a core, and leaves batches for others
+_BATCH_TOKENS = 1024  # source tokens with padding; fills a core, and leaves batches for other cores
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
@@ -51,8 +51,8 @@ _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank sour
 class CTranslate2Engine:
     """Workers that translate the jobs of several threads.
 
-    `source_names` and `target_names`: the subwords of the ids. `special`: the target's special ids.
-    `torch` decodes the sentences for which CTranslate2's search differs. `extra_length`: the
+    `source_names` and `target_names` are the subwords of the ids, `special` the target's special
+    ids. `torch` decodes the sentences for which CTranslate2's search differs. `extra_length` is the
     number of tokens by which a target may exceed the source.
     """
 
@@ -91,7 +91,7 @@ class CTranslate2Engine:
     ) -> list[TranslationResult]:
         """CTranslate2's answer to each source.
 
-        Raises InputError if CTranslate2 fails: it loads some damaged models without an error.
+        Raises InputError if CTranslate2 fails, because CTranslate2 loads some damaged models.
         """
         if not sources:
             return []
@@ -126,7 +126,7 @@ class CTranslate2Engine:
         return results
 
     def _most(self, length: int, options: SearchOptions) -> int:
-        """The maximum length of the target of a source of ``length`` subwords."""
+        """The maximum length of a target for a source of ``length`` subwords."""
         return max(length + self.extra_length, options.min_length + 1)
 
     @cached_property
@@ -175,9 +175,9 @@ class CTranslate2Engine:
         answer = answer[: options.n_best]
         certain = len(answer) == options.n_best and answer[-1].finished
         longest = max(map(len, hypotheses))
-        dropped = 1 < len(hypotheses) == options.beam  # CTranslate2 may have dropped some
+        dropped = 1 < len(hypotheses) == options.beam  # CTranslate2 may have dropped targets
         if (longest > most or dropped or any(blank)) and not certain:
             return []
-        # The greatest possible score of a dropped target, which is less probable than the others.
+        # The greatest possible score of a dropped target, which all kept targets exceed.
         best = min(scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer
