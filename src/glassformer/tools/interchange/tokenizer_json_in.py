@@ -102,7 +102,7 @@ def _scores(model: _Model) -> dict[str, float | None]:
     """The score of each piece; None for a piece that cuts no text.
 
     The file lists BPE's joins, the best first; SentencePiece scores the pieces that joins form. So
-    ValueError tells that the joins of a piece do not stand together in the file.
+    the joins of a piece must stand together in the file; otherwise the function raises ValueError.
     """
     if isinstance(model.vocab, list):
         if len(dict(model.vocab)) < len(model.vocab):

@@ -106,7 +106,7 @@ def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
 def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]:
     """The error, the learner's line that raised it, and the shapes on that line.
 
-    The function prefers a line in ``hole`` to a line in a function that ``hole`` calls.
+    A line in ``hole`` has priority over a line in a function that ``hole`` calls.
     """
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}

@@ -276,7 +276,7 @@ class Batcher:
         return seconds
 
     def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
-        """Halve the budget after a slow batch; double it after a quick batch over half of it."""
+        """Halve the budget after a slow batch; double the budget after a quick large batch."""
         budget = self._budgets[key]
         if seconds > 2 * _BATCH_SECONDS:
             self._budgets[key] = max(_SHORT, budget // 2)

@@ -136,7 +136,7 @@ class Api:
         return Response(counters, media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
-        """LibreTranslate's `/translate`: JSON, a form or a query in, `translatedText` out."""
+        """LibreTranslate's `/translate` takes JSON, form or query, and gives `translatedText`."""
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
         response = await self.documents(request, asked)
         documents = response.documents
@@ -184,7 +184,7 @@ class Api:
     def check_key(
         self, request: Request, given: str | None = None, *, keys: Collection[str] | None = None
     ) -> None:
-        """Count the request; `given`: the key in the body. Raises RefusedError 400, 403 or 429."""
+        """Count the request; the body has the key `given`. Raises RefusedError 400, 403 or 429."""
         keys = self.keys if keys is None else keys
         key = given or _bearer(request)
         sent = key.encode("utf-8", "surrogatepass")

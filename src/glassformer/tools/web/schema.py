@@ -41,7 +41,7 @@ def _unicode(text: str) -> str:
 
 
 def _format(name: object) -> object:
-    """Empty means text. RefusedError passes through pydantic with LibreTranslate's words."""
+    """An empty name means text. RefusedError passes pydantic with LibreTranslate's words."""
     if isinstance(name, str) and name not in ("", *get_args(_Format)):
         raise RefusedError(400, f"{_unicode(name)[:40]} format is not supported")
     return name or "text"

@@ -110,7 +110,7 @@ class Service:
         raise RefusedError(400, f"{asked} is not supported")
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
-        """The first pair of the languages; None: any. Raises RefusedError if no pair matches."""
+        """The first pair of languages; None fits any. Raises RefusedError if no pair matches."""
         wanted = source and self.code(source), target and self.code(target)
         for pair in self.pairs:
             if wanted[0] in (None, pair[0]) and wanted[1] in (None, pair[1]):

@@ -98,7 +98,7 @@ class FileApi:
         )
 
     async def translate(self, request: Request) -> dict[str, str]:
-        """LibreTranslate's `/translate_file`: a form with a file and languages in, an address out.
+        """LibreTranslate's `/translate_file` takes a form with a file, and gives an address.
 
         Raises RefusedError, or InputError if the file is damaged.
         """

@@ -160,7 +160,7 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
 
 
 def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
-    """The languages among the tokens of a tokenizer of one of ``kinds``, or of any kind."""
+    """The languages in the tokens ``texts`` of a tokenizer of ``kinds``, or of any kind."""
     for kind in kinds or _LANGUAGES:
         if known := languages_in(texts, _LANGUAGES[kind]):
             return LanguageTokens(known, before="source" if kind == "MarianTokenizer" else "each")

@@ -30,7 +30,7 @@ _COMPUTED_POSITIONS = {  # CTranslate2's positions for a file without any
     "position_offset": 1,
     "max_length": 1024,
 }
-# Options by the last part of their names. Harmless options change no translation; others must be 0.
+# Options by the last part of the name. Harmless options change no translation; others must be 0.
 _HARMLESS = {
     "activation", "alibi_use_positive_positions", "alignment_heads", "alignment_layer",
     "embeddings_merge", "num_heads", "pre_norm", "scale_alibi", "scale_embeddings",
