@@ -21,8 +21,7 @@ def changed(model: Transformer, changes: Changes) -> Transformer:
     """A twin of ``model`` in evaluation mode, with heads and positions off.
 
     The twin shares the weights, decodes and can be captured like any model; ``model`` stays as it
-    is. The caller makes the other two changes, because source order and causal mask are inputs of a
-    model.
+    is. The caller makes the other changes: source order and causal mask are inputs of a model.
     """
     other = twin(model).eval()
     for head in dict.fromkeys(changes.heads_off):  # a head may be listed twice

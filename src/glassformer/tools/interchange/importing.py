@@ -27,8 +27,8 @@ class Imported:
 def tying_of(*, embeddings: bool, target: bool) -> str:
     """The ``tying`` of a model, from the matrices that share weights.
 
-    ``embeddings`` says that source and target embedding share weights. ``target`` says that target
-    embedding and output share weights.
+    Source and target embedding share with ``embeddings``, target embedding and output with
+    ``target``.
 
     >>> tying_of(embeddings=True, target=False)
     'embeddings'

@@ -18,7 +18,7 @@ Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Call ``self.attention`` for an observer too, which the learner's ``attend`` may leave out."""
+    """Run ``self.attention`` for an observer even if the learner's ``attend`` does not use it."""
 
     def attend(
         self: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None

@@ -44,7 +44,7 @@ def attention_probes(
 
 
 def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
-    """The laws of attention by distances alone; the last two probes show the laws."""
+    """The laws of attention that sees only distances; the last two probes show the laws."""
     *_, short, hidden = probes
     return {
         "Hidden keys in front move all positions, and no score depends on that.": unchanged(

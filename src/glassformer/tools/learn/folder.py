@@ -84,7 +84,7 @@ class Folder:
         return {lesson.name for lesson in lessons(EVERY) if self.learned(lesson)}
 
     def next_lesson(self, after: Lesson | None = None) -> Lesson | None:
-        """The next lesson to learn, from the start again after the last; None if none is left."""
+        """The next unlearned lesson, from the start again after the last; None if none is left."""
         every = list(lessons())
         begin = every.index(after) + 1 if after else 0
         waiting = (each for each in every[begin:] + every[:begin] if not self.learned(each))

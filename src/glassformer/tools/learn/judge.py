@@ -142,8 +142,7 @@ class Judge:
     def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
         """Two lines: the first wrong value beside the right value, and the input of the probe.
 
-        With ``gradients``, the lines compare only gradients; otherwise they compare only other
-        values.
+        With ``gradients``, only gradients count; otherwise only other values count.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]

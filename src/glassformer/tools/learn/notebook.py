@@ -60,7 +60,7 @@ def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
 
 
 def check(name: str, solution: Mapping[str, Any]) -> None:
-    """Check a lesson in this process, and print the verdict. It raises the errors of your code.
+    """Check a lesson in this process, print the verdict, and raise the errors of your code.
 
     ``solution`` has the lesson's functions by name, such as ``globals()`` in a notebook.
     """

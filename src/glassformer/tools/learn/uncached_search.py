@@ -1,8 +1,7 @@
 """A search without a cache; each step decodes the whole target once more.
 
 The package's search decodes one position a step, by methods named ``step`` that no lesson builds.
-The uncached search calls the methods of training. So a mistake in those methods acts in translation
-too.
+The uncached search calls the methods of training, so their mistakes act in translation too.
 """
 
 from dataclasses import dataclass

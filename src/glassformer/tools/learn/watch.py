@@ -22,8 +22,7 @@ _EARLY = "You have not seen all hints. Press s again to see the solution."
 def watch(folder: Folder, console: Console) -> None:
     """Watch lesson after lesson until the learner quits or all are learned.
 
-    A right lesson stays until the key n, because errors of the next lesson would confuse the
-    learner.
+    A right lesson stays until the key n; errors of the next lesson would confuse the learner.
     """
     lesson = folder.next_lesson()
     if lesson:

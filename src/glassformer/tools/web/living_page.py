@@ -55,8 +55,8 @@ def write_page(
 ) -> list[str]:
     """Write the translator as one file; return notes to print.
 
-    Raises UsageError if the quantization is unknown, the model has own parts, a tokenizer cuts
-    words or characters, or the file is too large for a browser.
+    Raises UsageError if the quantization is unknown, the model has own parts, a tokenizer's units
+    are words or characters, or the file is too large for a browser.
     """
     check_choice("quantization", quantization, _BYTES)
     require_stock(bundle, "a page")

@@ -39,7 +39,7 @@ BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 _ALIKE = 4  # an item of more than 4 times the first item's cost waits for another batch
 _BATCH_SECONDS = 0.5  # intended time of a batch; a single long item takes longer
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
-# The fixed time of a batch, in subwords. It is about 140 with d_model 64, about 100 with
+# The fixed time of a batch, in subwords: about 140 with d_model 64, about 100 with
 # d_model 128.
 _FIXED_COST = 128
 _GROWTH = 8  # a batch with the end of a request grows by at most an eighth of its cost
@@ -80,8 +80,8 @@ class Batcher:
     """A queue and its thread.
 
     `patience` is the seconds in which each request must have an answer. After each batch, the
-    batcher calls `observe` with the number of items and the seconds. It calls `waited` with the
-    seconds that a request has waited for its first batch.
+    batcher calls `observe` with the number of items and the seconds. The batcher calls `waited`
+    with the seconds that a request has waited for its first batch.
 
     >>> batcher = Batcher()
     >>> batcher.submit("upper", lambda words: [w.upper() for w in words], ["a", "b"]).result()

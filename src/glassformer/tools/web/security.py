@@ -240,8 +240,7 @@ class Guard:
 def _foreign(headers: Headers) -> bool:
     """Whether a page of another site asks; it would make the server work without a use.
 
-    Only browsers send Origin and Sec-Fetch-Site; they send Sec-Fetch-Site to https and this
-    machine.
+    Only browsers send Origin, and Sec-Fetch-Site if the server is https or this machine.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is not None:

@@ -62,10 +62,10 @@ def plot_boxes(
 ) -> Figure:
     """Every box of a model with input shape, output shape and parameters.
 
-    Shapes are without the batch, length first. The picture has one layer of each stack, with ``N
-    ×`` beside it, as in the paper. In a pre-norm model Norm stands before the sublayer and the sum
-    behind the sublayer. ``feet`` has two texts below each stack. ``links`` give boxes of an SVG an
-    address by name; a box with an address shows only the title.
+    Shapes are without the batch, length first. The picture has one layer of each stack, with
+    ``N ×`` beside it, as in the paper. In a pre-norm model Norm stands before the sublayer and the
+    sum behind the sublayer. ``feet`` has two texts below each stack. ``links`` give boxes of an SVG
+    an address by name; a box with an address shows only the title.
     """
     columns = {
         "encoder": _column([box for box in boxes if box.stack == "encoder"]),

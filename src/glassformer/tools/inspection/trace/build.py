@@ -42,7 +42,7 @@ from glassformer.translator import Translator
 __all__ = ["trace"]
 
 _PIECES = 64  # greatest number of pieces in a trace, on each side
-_VECTOR_NUMBERS = 1 << 19  # greatest number of numbers in all queries, keys and values: 2 MiB
+_VECTOR_NUMBERS = 1 << 19  # numbers in all queries, keys and values, which take 2 MiB
 
 
 def trace(

@@ -369,9 +369,8 @@ class Reference:
     margin: float | None
     """The log-probability that the reference lacked at the step ``fell_off`` to stay."""
     verdict: Verdict
-    """``found`` means that the reference is the answer, perhaps in other pieces. With ``search``,
-    the model prefers the reference, which the search lost. With ``model``, the model prefers the
-    answer."""
+    """With ``found``, the reference is the answer, perhaps in other pieces. With ``search``, the
+    model prefers the lost reference; with ``model``, the model prefers the answer."""
 
 
 @dataclass(frozen=True)

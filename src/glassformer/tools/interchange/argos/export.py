@@ -43,7 +43,7 @@ from glassformer.tools.interchange.ctranslate2.export import (
 __all__ = ["export_argos", "splitter"]
 
 _CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")  # part of file names
-_VERSION, _FOR_VERSION = "1.0", "1.9.0"  # of the package, and of Argos Translate at least
+_VERSION, _FOR_VERSION = "1.0", "1.9.0"  # of the package, and of the oldest Argos Translate
 _DIFFERENCES = (
     "Argos Translate writes a space for each _ of a translation",
     f"it always searches with a beam of 4 and a length penalty of {LENGTH_PENALTY:g}",

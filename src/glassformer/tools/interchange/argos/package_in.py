@@ -24,7 +24,7 @@ _OTHER_TOKENIZER = "bpe.model"
 def import_argos(
     source: Path, *, source_language: str | None = None, target_language: str | None = None
 ) -> Imported:
-    """The translator in a package, which is an ``.argosmodel`` file or the file's directory.
+    """The translator in a package, which is an ``.argosmodel`` file or an unpacked directory.
 
     None stands for the package's language.
 

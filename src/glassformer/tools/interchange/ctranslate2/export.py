@@ -1,9 +1,9 @@
 """Exports a bundle to CTranslate2, an inference engine in C++ (extra ``export``).
 
-The tables below give each weight of CTranslate2's specification the names of our parameters. Each
-parameter has exactly one weight. The specification holds every option of :class:`ModelConfig`:
-norms, epsilon, activations, any table of positions, every tying, the scale and norm of embeddings,
-and the bias of the output.
+The tables below give each weight of CTranslate2's specification the names of our parameters, each
+exactly once. The specification holds every option of :class:`ModelConfig`: norms, epsilon,
+activations, any table of positions, every tying, the scale and norm of embeddings, and the bias of
+the output.
 
 The export refuses a parameter without a place, and drops none.
 """

@@ -52,7 +52,7 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
 
 
 def _stored(file: ModelFile, name: str, expected: tuple[int, ...]) -> Tensor:
-    """A weight of the file; zeros for a missing bias, such as OpenNMT's attention has."""
+    """A weight of the file; zeros for a missing bias, because OpenNMT's attention has none."""
     if name not in file.stored:
         if not name.endswith("/bias"):
             raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")
