@@ -63,7 +63,7 @@ class Watch:
         return step + 1 == len(self.proposed)
 
     def went_on(self, step: int) -> list[Candidate]:
-        """The candidates of a step that the search continued, or would have continued."""
+        """The candidates that the search continued after a step, or would have continued."""
         return [each for each in self.proposed[step] if each.tokens[-1] != self.eos_id][: self.beam]
 
     def fall(self) -> tuple[int | None, int | None, float | None]:

@@ -27,8 +27,7 @@ class Imported:
 def tying_of(*, embeddings: bool, target: bool) -> str:
     """The ``tying`` of a model, from the matrices that share weights.
 
-    Source and target embedding share with ``embeddings``, target embedding and output with
-    ``target``.
+    ``embeddings`` joins source and target embedding; ``target`` joins target embedding and output.
 
     >>> tying_of(embeddings=True, target=False)
     'embeddings'

@@ -109,7 +109,7 @@ def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
 
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
-    """Judge an answer. Use one thread, because the right solution changes torch's default type."""
+    """Judge an answer in one thread, as the right solution changes torch's default type."""
     try:
         if "log" in answer:
             return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))

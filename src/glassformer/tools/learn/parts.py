@@ -47,7 +47,7 @@ class Part:
     """One function or method for a place of the package, such as ``model.masks.padding_mask``.
 
     ``mistakes`` are the ids of the mistakes in the part. A part without mistakes is the learner's,
-    and a check has found it right. A part without a ``function`` is an edited part of the package.
+    which a check has found right. A part without a ``function`` is an edited part of the package.
     ``helpers`` are other functions of the part's class, ``file`` has the names in the part's file.
     """
 

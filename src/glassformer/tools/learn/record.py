@@ -1,7 +1,7 @@
 """The record of own parts and mistakes in a translator's directory, as text that never runs.
 
-``parts/`` holds copies of the learner's files. ``parts.json`` in it names the place, mistakes, file
-and SHA-256 of each part.
+``parts/`` holds copies of the learner's files. ``parts.json`` names the place, mistakes, file and
+SHA-256 of each part.
 """
 
 import json

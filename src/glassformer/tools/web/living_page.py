@@ -200,8 +200,8 @@ def _numbers(
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
     """A number and a length of each vector by sublayer, and the log-probabilities of ``target``.
 
-    The number is a weighted sum of the vector's elements; it changes if any element or the order
-    of elements changes.
+    The number is a weighted sum of the vector's elements, so that any other element or order
+    changes the number.
     """
     with capture(model) as sublayers:
         logits = model(torch.tensor([source]), torch.tensor([read]))[0]

@@ -1,7 +1,7 @@
 """A fair queue before one thread: forms batches from items of many requests, in turn.
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
-round after round, until it is full. A request with items in the batch goes to the end of the
+round after round, until the batch is full. A request with items in the batch goes to the end of the
 queue when the batch ends, behind later requests. An item much longer than the first item of the
 batch waits for another batch. So a short request never waits for the end of a long request.
 

@@ -1,8 +1,8 @@
 """The addresses of the server.
 
 `/translate`, `/detect`, `/languages`, `/health`, `/spec` and `/frontend/settings` take and give
-LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The addresses under
-`/api/v1` are glassformer's.
+LibreTranslate's JSON (libretranslate.com/docs), so that LibreTranslate's clients work. The
+addresses under `/api/v1` are glassformer's.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ ACCESS_LOG = logging.getLogger("glassformer.access")
 """The logger of a JSON line for each answer, with no word of a text, an address or a query."""
 _STATIC = ("/static/", "/look/", "/engine/")
 _DISCARDED = 16 << 20  # bytes of a large body that the server reads before it refuses the request
-_SLOWEST = 50_000  # bytes a second of a body, after its first seconds
+_SLOWEST = 50_000  # bytes a second of a body, after the first seconds
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
@@ -238,7 +238,7 @@ class Guard:
 
 
 def _foreign(headers: Headers) -> bool:
-    """Whether a page of another site asks; it would make the server work without a use.
+    """Whether a page of another site asks, which would make the server work without a use.
 
     Only browsers send Origin, and Sec-Fetch-Site if the server is https or this machine.
     """

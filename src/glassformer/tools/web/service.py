@@ -57,7 +57,7 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
     A bundle without languages translates from "source" to "target".
 
-    Raises UsageError if two bundles have one pair.
+    Raises UsageError if two bundles have the same pair.
     """
     names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():

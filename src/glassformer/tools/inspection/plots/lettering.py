@@ -125,7 +125,7 @@ def noted(figure: Figure) -> Figure:
 
 
 def drawable(label: str) -> str:
-    """A label that can be drawn: cut if too long, with □ for characters that no font has.
+    """A label for drawing, cut if too long, with □ for each character that no font has.
 
     >>> drawable("Donaudampfschifffahrtsgesellschaft")
     'Donaudampfschifff…'

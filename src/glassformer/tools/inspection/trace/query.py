@@ -44,7 +44,7 @@ class Sentence:
 
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
-        """The first segment of a question's text; InputError if it is too long for the model."""
+        """The first segment of a question's text; InputError if the segment is too long."""
         alpha = question.length_penalty
         alpha = bundle.length_penalty if alpha is None else alpha
         forced = _prefix_ids(bundle, question.forced_prefix)

@@ -1,10 +1,10 @@
 """The schema of a trace, the record of one translation and of the model's numbers, as dataclasses.
 
-``Trace.to_json()`` writes the fields under their names; pydantic's type adapter reads them.
-Arrays are :class:`~glassformer.tools.inspection.trace.array_codec.EncodedArray`. Steps of decoding,
-layers, heads, positions and ranks are indices and count from 0; page and pictures add 1. Step ``i``
-reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder map.
-Logarithms are natural.
+``Trace.to_json()`` writes the fields under their names; pydantic's type adapter reads them. Arrays
+have the class :class:`~glassformer.tools.inspection.trace.array_codec.EncodedArray`. Steps of
+decoding, layers, heads, positions and ranks are indices and count from 0; page and pictures add 1.
+Step ``i`` reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder
+map. Logarithms are natural.
 
 One ``version`` can gain fields, but no field of a version changes its name or meaning.
 """
@@ -79,7 +79,7 @@ class Changes:
     heads_off: list[Head] = field(default_factory=list)
     """Heads whose outputs are zeros; the trace still shows the weights of these heads."""
     source_order: list[int] | None = None
-    """Another order of the source pieces: ``pieces[i]`` is the ``source_order[i]``-th of the text.
+    """Another order of the source pieces: ``pieces[i]`` is piece ``source_order[i]`` of the text.
     ``</s>`` stays last and has no entry."""
     positions_off: bool = False
     """The model adds no position to any embedding."""

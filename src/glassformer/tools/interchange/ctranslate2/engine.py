@@ -8,20 +8,20 @@ answer to each:
   returns. This engine asks for plain log-probabilities of `beam` targets, and ranks them itself.
   If a dropped target could still be among the `n_best`, torch decodes the sentence.
 - *Forbidden symbols.* CTranslate2 can forbid padding, unknown and start, but then gives their
-  probability to other symbols, so that scores change. Instead they end a target, as the end symbol
-  does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
-- *Blank targets.* For the same reason the end symbol is not forbidden at the first step. If a
-  target is empty, or the most probable one reads as empty, torch decodes the sentence; other
-  targets that read as empty are dropped.
+  probability to other symbols, so that scores change. Here such a symbol ends a target. A trained
+  model hardly ever writes such a symbol; if the model does, torch decodes the sentence.
+- *Blank targets.* Nor does this engine forbid the end symbol at the first step. If a target is
+  empty, or the most probable target reads as empty, torch decodes the sentence. The engine drops
+  other targets that read as empty.
 - *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
 - *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
-  whole process. Torch does both. The prefix of all targets, such as their language, counts nothing
-  in `decoding/beam.py` either, and CTranslate2 gets such a prefix.
+  whole process. Torch decodes such jobs. A prefix of all targets, such as a language, counts
+  nothing in `decoding/beam.py` either, and CTranslate2 gets such a prefix.
 
-Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
-differ by about 1e-6 may change places.
+Ties and rounding remain: CTranslate2 sums in another order, so that two candidates whose
+log-probabilities differ by about 1e-6 can change places.
 """
 
 from __future__ import annotations

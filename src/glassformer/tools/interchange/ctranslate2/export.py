@@ -2,8 +2,7 @@
 
 The tables below give each weight of CTranslate2's specification the names of our parameters, each
 exactly once. The specification holds every option of :class:`ModelConfig`: norms, epsilon,
-activations, any table of positions, every tying, the scale and norm of embeddings, and the bias of
-the output.
+activations, table of positions, tying, scale and norm of embeddings, and output bias.
 
 The export refuses a parameter without a place, and drops none.
 """

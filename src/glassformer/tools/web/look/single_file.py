@@ -78,7 +78,7 @@ def _text(path: str) -> str:
 
 
 def _placed(path: str, name: str) -> str:
-    """The path of the file ``name``, as the file ``path`` refers to it; without static/."""
+    """The path, without static/, of the file ``name`` that the file ``path`` refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), name)).removeprefix("static/")
 
 
