@@ -2,7 +2,7 @@
 
 A *probe* calls a :class:`Solution` and returns named values. Each value also has a gradient by each
 random input and weight of the probe. A solution is right if its values and gradients equal those of
-the right solution. It has a known mistake if its values equal the mistake's values.
+the right solution. A solution has a known mistake if its values equal the mistake's values.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -39,7 +39,7 @@ class Folder:
         return [self.file(lesson) for lesson in missing]
 
     def checked(self) -> "Folder":
-        """This folder; InputError if it does not exist, or holds no lesson."""
+        """The folder itself; InputError if the folder does not exist, or holds no lesson."""
         if not self.has_lessons():
             raise InputError(f"{self.path}: no lessons here; this makes them: {self.command()}")
         return self

@@ -97,7 +97,7 @@ def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
 
 
 def learned_parts(folder: Folder) -> list[Part]:
-    """The parts of the folder's learned lessons. This runs the learner's files."""
+    """Run the learner's files, and return the parts of the folder's learned lessons."""
     return [
         part
         for lesson in lessons()

@@ -1,6 +1,6 @@
 """A translator as one HTML file: its weights, its tokenizers, and an engine that runs them.
 
-The file opens without a network and without an installation. Its engine is JavaScript
+The file opens without a network and without an installation. The engine is JavaScript
 (``static/engine``); each weight is an int8 number with a scale for its row, or a float. The page is
 either the translator's page or the page that looks inside.
 """
@@ -171,8 +171,8 @@ def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
     """The numbers of a text that the page's engine must reproduce.
 
     The numbers are the pieces, their log-probabilities (``steps``), and a number for each vector in
-    the model (``sums``), computed by ``exact`` in float64. ``rounding`` holds the largest errors of
-    Python's float32: of vectors, as a share of their length, and of log-probabilities.
+    the model (``sums``). ``exact`` computes the numbers in float64. ``rounding`` holds the largest
+    errors of Python's float32: of vectors, as a share of their length, and of log-probabilities.
     """
     traced, tokenizer = trace(bundle, text), bundle.source_tokenizer
     source = [*tokenizer.encode(traced.asked.text), tokenizer.eos_id]

@@ -1,9 +1,9 @@
 """A fair queue before one thread: forms batches from items of many requests, in turn.
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
-round after round, until the batch is full. A request with items in the batch goes to the end of the
-queue when the batch ends, behind later requests. An item much longer than the first item of the
-batch waits for another batch. So a short request never waits for the end of a long request.
+round after round, until the batch is full. When the batch ends, a request with items in the batch
+goes to the end of the queue. An item much longer than the first item of the batch waits for another
+batch. So a short request never waits for the end of a long request.
 
 Once a batch takes the last item of a request, longer requests add at most an eighth to the batch.
 The longer requests then wait a moment for the answered client's next request. So a long request

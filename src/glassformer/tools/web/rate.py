@@ -12,7 +12,7 @@ from glassformer.tools.web.security import RefusedError
 __all__ = ["RequestRate", "network_of"]
 
 _MINUTE = 60.0
-_MOST_CLIENTS = 10_000  # beyond this number, clients with a full bucket are forgotten
+_MOST_CLIENTS = 10_000  # beyond this number, the server forgets clients with a full bucket
 
 
 def network_of(host: str) -> str:

@@ -104,7 +104,7 @@ class RequestLimits:
         """Greatest number of subwords: half of ``max_chars``, and at least 1,000.
 
         Usual texts have two or more characters for each subword. A letter that the vocabulary lacks
-        is a subword for each byte, and long texts of such letters would take minutes.
+        is a subword for each byte. Long texts of such letters would take minutes.
         """
         return max(1000, self.max_chars // 2)
 

@@ -28,7 +28,7 @@ __all__ = [
     "write",
 ]
 
-LONGEST_LABEL = 18  # characters; a longer label is cut
+LONGEST_LABEL = 18  # characters; the pictures cut a longer label
 
 # Fonts for scripts that matplotlib's own font lacks, in the order of preference.
 _FALLBACKS = (

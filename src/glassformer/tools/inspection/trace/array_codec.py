@@ -1,6 +1,6 @@
 """Writes arrays as text: numbers of 8, 16 or 32 bits, with a scale and an offset, in base64.
 
-A page draws a weight as a colour, for which 8 bits are enough, and a small page fits into an email.
+A page draws a weight as a colour, for which 8 bits are enough. A small page fits into an email.
 Queries, keys and values stay float32, because readers compute products from them.
 """
 

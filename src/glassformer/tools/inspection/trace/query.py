@@ -1,4 +1,4 @@
-"""One sentence with a question about it: the source's pieces, and the search."""
+"""A question about one sentence: the source's pieces, and the search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
 """Exports a bundle as a package of Argos Translate, complete for use without a network.
 
-A package is a zip file with one directory. It holds the model of CTranslate2, one SentencePiece
+A package is a zip file with one directory. The directory holds a CTranslate2 model, a SentencePiece
 model, a sentence splitter, and ``metadata.json``.
 
 The splitter is a network that reads characters; Argos Translate downloads a splitter if the package

@@ -1,7 +1,7 @@
 """Writes a tokenizer as ``tokenizer.json``, which transformers and transformers.js read.
 
-The file names each step from a text to ids: a list of normalisers, a model (BPE or unigram), and a
-template that adds the end symbol. The file is plain JSON, so this module needs no package.
+The file names each step from a text to ids. The steps are normalisers, a model (BPE or unigram),
+and a template that adds the end symbol. The file is plain JSON, so this module needs no package.
 
 SentencePiece's BPE joins the two neighbours that form the best piece; ``tokenizer.json`` lists
 joins, the best first. So each piece gives a join for each place that cuts it into two pieces.

@@ -5,7 +5,7 @@ Here the pieces stand in the order of the ids, so that import needs no table:
 
 - A piece that the vocabulary has and the side's SentencePiece model lacks is unused, and cuts
   no text. But transformers looks up characters that SentencePiece does not know.
-- A piece that the vocabulary lacks stands after the last id. It cuts the text, and is unknown.
+- A piece that the vocabulary lacks stands after the last id, cuts the text, and is unknown.
 - Special symbols and languages are control symbols, which no text holds. In transformers, ``</s>``
   in a text would end the text.
 """

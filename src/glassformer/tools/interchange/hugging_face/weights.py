@@ -149,7 +149,7 @@ def _stream_axis(name: str) -> int | None:
     """The axis of a parameter along the stream between the blocks; None without such an axis."""
     *_, module, kind = ("", *name.split("."))
     if name == "output.weight" or module.endswith("embedding"):
-        return 1  # rows begin the stream (embedding), or are compared with it (output)
+        return 1  # rows begin the stream (embedding), or read the stream (output)
     if module in _READERS:
         return 1 if kind == "weight" else None
     return 0 if module in _WRITERS else None

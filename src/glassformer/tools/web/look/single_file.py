@@ -42,8 +42,8 @@ def build_page(
 
     Without ``weights``, the page shows one sentence: ``stored["trace"]`` is a trace's JSON as
     Python values; ``stored["without"]`` and ``stored["changed"]`` are precomputed answers, or None.
-    With ``weights``, the page translates any text: ``stored`` is the record of
-    :mod:`glassformer.tools.web.living_page`, and the engine takes the place of the server.
+    With ``weights``, the page translates any text by an engine without a server. ``stored`` is then
+    the record of :mod:`glassformer.tools.web.living_page`.
     """
     path = _PAGES[face]
     page = _text(path)

@@ -60,7 +60,7 @@ class Tokens:
         return self.texts.index(self.symbols[symbol])
 
     def without_end(self) -> "Tokens":
-        """These tokens with the end symbol as padding, so that the model does not read it."""
+        """The tokens with the end symbol as padding, so that the model does not read the symbol."""
         return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
 
     def tokenizer(
