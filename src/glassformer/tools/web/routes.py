@@ -150,7 +150,7 @@ class Api:
         return {name: values[0] for name, values in answer.items()}
 
     async def detect(self, request: Request) -> list[DetectedLanguage]:
-        """LibreTranslate's `/detect` gives the possible languages of a text, the likeliest first."""
+        """LibreTranslate's `/detect` gives the possible languages of a text, likeliest first."""
         asked = await parse(request, DetectRequest, needed=("q",))
         self.check_key(request, asked.api_key)
         self.check_size(request, asked.texts)
