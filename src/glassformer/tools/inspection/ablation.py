@@ -21,7 +21,7 @@ def changed(model: Transformer, changes: Changes) -> Transformer:
     """A twin of ``model`` in evaluation mode, with heads and positions off.
 
     The twin shares the weights, decodes and can be captured like any model; ``model`` stays as it
-    is. The other two changes are the caller's: source order and causal mask are inputs of a model.
+    is. The caller makes the other changes: source order and causal mask are inputs of a model.
     """
     other = twin(model).eval()
     for head in dict.fromkeys(changes.heads_off):  # a head may be listed twice
@@ -72,5 +72,5 @@ def _attention(model: Transformer, head: Head) -> MultiHeadAttention:
     check_choice("heads_off: layer", str(head.layer), map(str, range(layers)))
     check_choice("heads_off: head", str(head.head), map(str, range(config.num_heads)))
     path = ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer"
-    # An own attention may have another class, and has the projection ``output`` too.
+    # A learner's attention may have another class, and has the projection ``output`` too.
     return cast("MultiHeadAttention", model.get_submodule(path))

@@ -30,8 +30,8 @@ AXES_LABELS: dict[AttentionPart, tuple[str, str]] = {
 class Attention:
     """The weights of one part of a model for one sentence, and the labels of its tokens.
 
-    In ``cross``, the label of a query is the token that it predicts, as in alignments. In
-    ``decoder``, the label of a query, as of a key, is the token that it reads.
+    In ``cross``, the label of a query is the token that the query predicts, as in alignments. In
+    ``decoder``, the label of a query or a key is the token at the position.
     """
 
     part: AttentionPart

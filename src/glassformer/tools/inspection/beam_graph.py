@@ -28,8 +28,8 @@ Ids: TypeAlias = tuple[int, ...]
 class Watch:
     """Records the candidates in the search for one sentence, step by step.
 
-    ``line`` is a target with the end symbol. The watch follows the line as long as the search
-    keeps it.
+    ``line`` is a target with the end symbol. The watch follows the line as long as the search keeps
+    the line.
     """
 
     beam: int
@@ -38,7 +38,7 @@ class Watch:
     proposed: list[list[Candidate]] = field(default_factory=list)
     """The candidates of each step, at most 2 * beam, best first."""
     followed: tuple[Candidate, int] | None = None
-    """The newest candidate of the line, and its rank in its step."""
+    """The newest candidate of the line, and the candidate's rank in the step."""
 
     def observe(
         self,
@@ -53,7 +53,7 @@ class Watch:
         for row, target in enumerate(live):
             if step < len(self.line) and target.tokens == self.line[:step]:
                 totals = log_probabilities.new_tensor([each.log_probability for each in live])
-                sums = totals[:, None] + log_probabilities  # added as the search adds
+                sums = totals[:, None] + log_probabilities  # in the order in which the search adds
                 total = sums[row, self.line[step]]
                 candidate = Candidate(self.line[: step + 1], float(total), row)
                 self.followed = candidate, int((sums > total).sum())
@@ -63,13 +63,13 @@ class Watch:
         return step + 1 == len(self.proposed)
 
     def went_on(self, step: int) -> list[Candidate]:
-        """The candidates of a step that the search continued, or would have continued."""
+        """The candidates that the search continued after a step, or would have continued."""
         return [each for each in self.proposed[step] if each.tokens[-1] != self.eos_id][: self.beam]
 
     def fall(self) -> tuple[int | None, int | None, float | None]:
         """The step that lost the line, and the line's rank and distance to the last kept candidate.
 
-        All are None if the line stayed to its end, or to the end of the search.
+        The step, rank and distance are None if the search kept the line to the end.
         """
         if self.followed is None:
             return None, None, None

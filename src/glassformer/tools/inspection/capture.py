@@ -125,9 +125,9 @@ class Capture(Mapping[str, Sublayer]):
 def capture(model: nn.Module) -> Iterator[Capture]:
     """Record each sublayer of each run of ``model`` while the context is open.
 
-    The model's outputs stay equal, up to rounding. If training drops attention weights, the weights
-    before dropout are recorded. Tensors keep the graph of gradients, unless you wrap the run in
-    ``torch.no_grad()``. One capture of a model can be open at a time; if other threads use the
+    The model's outputs stay equal, up to rounding. If training drops attention weights, the context
+    records the weights before dropout. Tensors keep the graph of gradients, unless you wrap the run
+    in ``torch.no_grad()``. One capture of a model can be open at a time; if other threads use the
     model, capture a :func:`twin`. A context in which no sublayer ran ends in a RuntimeError.
 
     >>> import torch
@@ -179,7 +179,7 @@ def twin(model: M) -> M:
 @contextmanager
 def _recorded(residual: Any, record: Callable[[Call], None]) -> Iterator[None]:
     """Record each call of one residual block until the context closes."""
-    attended: list[Attended] = []  # the last belongs to the call; earlier runs ended in an error
+    attended: list[Attended] = []  # the last run is the call's; an error ended earlier runs
     add, sublayer = residual.add, residual.sublayer
     attention = getattr(sublayer, "attention", None)
 

@@ -29,7 +29,7 @@ _TITLES = (
     (r"softmax", "Softmax", "3.4"),
 )
 _ATTENTIONS = ("Multi-Head Attention", "Masked Multi-Head Attention")
-# For a part of the package, the names of the boxes in which it runs; the first match counts.
+# The names of the boxes in which a part of the package runs; the first match counts.
 _BOXES_OF = (
     (r"model\.embeddings\.", r".*_embedding|output"),
     (r"model\.transformer\.Transformer\.project", r"output"),
@@ -46,8 +46,8 @@ def figure1(
 ) -> list[Box]:
     """The boxes in the order of the data, with shapes for one sentence, without the batch.
 
-    The ``parameters`` of all boxes sum up to the model's. ``parts`` holds the owner of the part in
-    a place of the package, such as ``model.masks.padding_mask``: "yours", "mistake …", or "".
+    The ``parameters`` of all boxes sum up to the model's parameters. ``parts`` maps a place in the
+    package, such as ``model.masks.padding_mask``, to the part's owner: "yours", "mistake …", or "".
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -87,7 +87,7 @@ def figure1(
 def _owner(box: str, parts: Mapping[str, str]) -> str | None:
     """The owner of the parts that run in a box; mistakes hide all other owners.
 
-    With both "yours" and "" the box is "partly yours".
+    A box with the owners "yours" and "" is "partly yours".
     """
     owners = {
         whose
@@ -117,7 +117,7 @@ def _names(model: Transformer) -> Iterator[tuple[str, Literal[Stack, "output"], 
 
 
 def _parameters(model: Transformer, name: str) -> int:
-    """The number of learned numbers in a box, without numbers of earlier boxes."""
+    """The number of parameters in a box that no earlier box has."""
     if name == "softmax" or (name == "target_embedding" and _shared_with(model, name)):
         return 0
     if name == "output":

@@ -13,7 +13,7 @@ from glassformer.translator import target_log_probabilities
 
 __all__ = ["erased_words", "log_probabilities"]
 
-_NUMBERS_AT_ONCE = 1 << 24  # 64 MiB
+_NUMBERS_AT_ONCE = 1 << 24  # float32 numbers in 64 MiB
 
 
 def log_probabilities(
@@ -31,7 +31,7 @@ def erased_words(
     """Erase each word of the source in turn, and measure the change of every target piece.
 
     ``source`` holds all pieces that the encoder reads, with the end symbol. The pieces behind an
-    erased word move up. Only words of the first ``most`` pieces are erased.
+    erased word move up. The function erases only words among the first ``most`` pieces.
     """
     spans = words(text)
     erased = sorted({piece.word for piece in source[:most] if piece.word is not None})

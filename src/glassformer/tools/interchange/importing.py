@@ -12,7 +12,7 @@ from glassformer.support.languages import standard_code
 __all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of", "with_rows"]
 
 NEVER = -1e4
-"""The bias of an added symbol: the probability is 0, and half precision can hold the number."""
+"""The bias of an added symbol, which gives the probability 0 and fits into half precision."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Imported:
 
 
 def tying_of(*, embeddings: bool, target: bool) -> str:
-    """The ``tying`` of a model, by which of its matrices share weights.
+    """The ``tying`` of a model, from the matrices that share weights.
 
-    ``embeddings``: source and target embedding do. ``target``: target embedding and output do.
+    ``embeddings`` joins source and target embedding; ``target`` joins target embedding and output.
 
     >>> tying_of(embeddings=True, target=False)
     'embeddings'
@@ -44,7 +44,7 @@ def layers_of(config: ModelConfig) -> list[tuple[str, int]]:
 
 
 def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bundle:
-    """The bundle for a known pair of languages; UsageError if a multilingual model gets none."""
+    """The bundle for a known pair of languages; UsageError if a multilingual model gets no pair."""
     if bundle.language_tokens:
         bundle.language_tokens.pair(source, target)
         return bundle.between(source, target)
@@ -56,7 +56,7 @@ def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bund
 def with_rows(table: Tensor, added: int, start: tuple[int, int | None]) -> Tensor:
     """A vocabulary's table with rows for added symbols; a bias gives them the probability 0.
 
-    ``start``: the id of the start symbol, and the id whose row an added start symbol copies.
+    ``start`` has the id of the start symbol, and the id whose row an added start symbol copies.
     """
     rows = table.new_zeros(added, *table.shape[1:])
     start_id, copied = start

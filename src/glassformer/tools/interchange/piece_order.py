@@ -16,7 +16,7 @@ __all__ = ["PieceOrder", "read_sentencepiece"]
 class PieceOrder:
     """The text of each id; ``controls`` are the texts that no input holds.
 
-    ``symbols``: the texts of unk, bos, eos and pad.
+    ``symbols`` has the texts of unk, bos, eos and pad.
     """
 
     texts: Sequence[str]
@@ -29,7 +29,7 @@ class PieceOrder:
         A text that the model lacks cuts no input. A piece without an id cuts input, and is unknown.
         """
         of_model = {piece.text: piece for piece in model.pieces}
-        lowest = min(piece.score for piece in model.pieces)  # BPE merges a piece below it last
+        lowest = min(piece.score for piece in model.pieces)  # BPE merges lower scores last
         unknown = self.symbols["unk"]
         never_read = {*self.controls, *self.symbols.values()} - {unknown}
 

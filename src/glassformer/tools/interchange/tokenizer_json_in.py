@@ -1,8 +1,8 @@
 """Reads ``tokenizer.json``, the only tokenizer that transformers 5 saves for NLLB and mBART-50.
 
-The inverse of :mod:`glassformer.tools.interchange.hugging_face.tokenizer_json`. The records below
-are the steps that transformers writes for a SentencePiece model. Any other step is refused, because
-it could give other ids.
+The module inverts :mod:`glassformer.tools.interchange.hugging_face.tokenizer_json`. The records
+below are the steps that transformers writes for a SentencePiece model. Import refuses any other
+step, because such a step could give other ids.
 """
 
 from itertools import groupby
@@ -99,10 +99,10 @@ def read_tokenizer_json(path: Path) -> SentencePieceModel:
 
 
 def _scores(model: _Model) -> dict[str, float | None]:
-    """The score of each piece; None: the piece cuts no text.
+    """The score of each piece; None for a piece that cuts no text.
 
     The file lists BPE's joins, the best first; SentencePiece scores the pieces that joins form. So
-    all joins of a piece must stand together in the file; otherwise ValueError.
+    the joins of a piece must stand together in the file; otherwise the function raises ValueError.
     """
     if isinstance(model.vocab, list):
         if len(dict(model.vocab)) < len(model.vocab):

@@ -1,4 +1,4 @@
-"""Lessons: build the Transformer part by part; a check names each mistake.
+"""Lessons build the Transformer part by part; a check names each mistake.
 
 ``lessons/`` has a folder for each lesson and exercise, with the learner's file, texts and probes.
 ``lesson`` reads a lesson's record, ``edits`` applies mistakes, ``check`` runs probes on known

@@ -18,7 +18,7 @@ Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Let an observer see the learner's ``attend``, which may not call ``self.attention``."""
+    """Run ``self.attention`` for an observer even if the learner's ``attend`` does not use it."""
 
     def attend(
         self: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
@@ -34,7 +34,7 @@ def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """``model.positions.sinusoidal_positions`` from a learner's function, which may return float64.
 
-    A bundle's model is first built on the meta device, where the table needs its numbers too.
+    Loading builds a bundle's model on the meta device, where the table needs numbers too.
     """
 
     def sinusoidal_positions(*arguments: Any, **options: Any) -> Tensor:
@@ -48,7 +48,7 @@ def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
     """``training.optimiser.adam_of`` from a learner's function, which updates one weight."""
 
     class OwnAdam(torch.optim.Optimizer):
-        """Adam, weight for weight."""
+        """Adam that updates one weight after another."""
 
         @torch.no_grad()
         def step(self, _closure: Any = None) -> Any:

@@ -44,7 +44,7 @@ def attention_probes(
 
 
 def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
-    """The laws of an attention that depends on distances alone; the last two probes show them."""
+    """The laws of attention that sees only distances; the last two probes show the laws."""
     *_, short, hidden = probes
     return {
         "Hidden keys in front move all positions, and no score depends on that.": unchanged(
@@ -54,7 +54,7 @@ def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
 
 
 def sums_to_one(*probes: Probe) -> Evidence:
-    """Evidence: the first query of the probes whose weights do not sum to 1."""
+    """Evidence that names the first query whose weights do not sum to 1."""
 
     def evidence(results: Results) -> str | None:
         for each in probes:

@@ -2,7 +2,7 @@
 
 A *probe* calls a :class:`Solution` and returns named values. Each value also has a gradient by each
 random input and weight of the probe. A solution is right if its values and gradients equal those of
-the right solution. It has a known mistake if its values equal the mistake's values.
+the right solution. A solution has a known mistake if its values equal the mistake's values.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 GRADIENT = "gradient with respect to "
-"""The beginning of the names of gradients among the values."""
+"""The prefix that marks a value's name as the name of a gradient."""
 
 Solution: TypeAlias = Any
 """A learner's file, or the right solution, with the lesson's holes as attributes."""
 Values: TypeAlias = dict[str, NDArray[Any]]
 """The named values of one probe."""
 Results: TypeAlias = dict[str, Values]
-"""The values of each probe, by the probe's name. A probe that raised an error is left out."""
+"""The values of each probe, by the probe's name. A probe that raised an error has no entry."""
 Probe: TypeAlias = Callable[[Solution], Mapping[str, object]]
 Evidence: TypeAlias = Callable[[Results], str | None]
-"""Makes a sentence with numbers from the learner's results; None if they show nothing."""
+"""Makes a sentence with numbers from the learner's results; None if the results show nothing."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def check_of(lesson: str) -> Check:
 
 
 def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = True) -> Results:
-    """The results of a solution from the package; a probe that raises an error is left out."""
+    """The results of a solution from the package, without the probes that raise errors."""
     results: Results = {}
     for probe in probes:
         try:
@@ -113,7 +113,7 @@ def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Va
 
 
 def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor]:
-    """The gradients of a random mixture of all values, by leaf; zero if no gradient gets there."""
+    """The gradients of a random mixture of all values, by leaf; zero without a gradient."""
     outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
     if not outputs or not leaves:
         return {}
@@ -144,7 +144,7 @@ def unchanged(
 
 
 def unpacked(answer: object, *names: str) -> Any:
-    """The parts of a function's answer; TypeError if there are not as many as ``names``."""
+    """The parts of a function's answer, one for each of ``names``; TypeError for another number."""
     if not isinstance(answer, tuple) or len(answer) != len(names):
         kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")

@@ -1,8 +1,8 @@
 """Applies known mistakes, which are edits of the right solution, and runs the edited files.
 
-The right solution of a hole is a function or method of the package. Its file runs once more, in a
-new module, with the text of the edit in it. So one record names a mistake, shows the changed line,
-and trains a translator with the mistake.
+The right solution of a hole is a function or method of the package. The file of that function runs
+once more, in a new module, with the text of the edit. So one record names a mistake, shows the
+changed line, and trains a translator with the mistake.
 """
 
 import builtins
@@ -41,14 +41,14 @@ FILES = (
 
 
 class EditError(ValueError):
-    """An edit does not fit: the old text does not stand exactly once in the hole."""
+    """An edit has an old text that does not stand exactly once in the hole."""
 
 
 @cache
 def solution(lesson: Lesson, *mistakes: str) -> Solution:
-    """The right solution of a lesson's holes, with known mistakes; made once.
+    """The cached solution of a lesson's holes, right except for the known ``mistakes``.
 
-    :class:`EditError` if two mistakes change one text.
+    Raises :class:`EditError` if two mistakes change one text.
     """
     names = {hole.partition(".")[0]: file_of(place) for hole, place in lesson.holes.items()}
     known = filter(set(names.values()).__contains__, FILES)
@@ -61,7 +61,7 @@ def solution(lesson: Lesson, *mistakes: str) -> Solution:
 
 
 def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
-    """The changed texts of the files that mistakes change, by the files' names."""
+    """The new text of each file that a mistake changes, by the file's name."""
     texts: dict[str, str] = {}
     for lesson, names in mistakes.items():
         for name in names:
@@ -117,7 +117,7 @@ def executed(
     texts: Mapping[str, str],
     put: Callable[[str, ModuleType], None] = lambda _, __: None,
 ) -> dict[str, ModuleType]:
-    """New modules of files of the package, some with a changed text, by the names of the files.
+    """New modules that run the package's ``files``, some with a changed text, by file name.
 
     A file that imports an earlier file gets the new module of that file. ``put`` may change a
     module before later files import it.
@@ -125,8 +125,8 @@ def executed(
     modules: dict[str, ModuleType] = {}
 
     def importing(name: str, *rest: Any) -> Any:
-        """``import`` for these files, which finds the new modules of earlier files."""
-        names = (rest[2] if len(rest) > 2 else None) or ()  # None: import without from
+        """``import`` for the executed files, which finds the new modules of earlier files."""
+        names = (rest[2] if len(rest) > 2 else None) or ()  # import without from has None
         if name in modules:
             return modules[name]
         imported = builtins.__import__(name, *rest)
@@ -158,7 +158,7 @@ def file_of(place: str) -> str:
 
 
 def _path(file: str) -> Path:
-    """The path of a file; also imports the module, which dataclasses in the new module need."""
+    """Import the module of a file, which new dataclasses need, and return the path of the file."""
     return Path(str(import_module(f"glassformer.{file}").__file__))
 
 

@@ -1,4 +1,4 @@
-"""From a learner's file to a verdict: a worker runs the file, this process judges the values."""
+"""A learner's file gets a verdict: a worker runs the file, and this process judges the values."""
 
 import json
 import os
@@ -25,8 +25,8 @@ from glassformer.tools.learn.verdict import Verdict
 __all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
 
 SECONDS = 10  # time for a learner's code, which then reports its lines and ends
-_END = 1 << 16  # last bytes of the log, which are read
-_STARTING = 50  # most seconds for the imports, which take long on a busy machine
+_END = 1 << 16  # the number of bytes that this process reads from the end of the log
+_STARTING = 50  # limit in seconds for the imports, which take long on a busy machine
 
 
 class Worker:
@@ -41,7 +41,7 @@ class Worker:
         self._log = Path(self._directory.name, "log")
         with self._log.open("wb") as stream:
             self._process = subprocess.Popen(
-                # -P: a file torch.py in the current directory is not torch.
+                # With -P, a file torch.py in the current directory does not replace torch.
                 [sys.executable, "-P", "-m", "glassformer.tools.learn.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -91,12 +91,12 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     """Examine the file of a lesson; note a right file in the folder."""
     file = folder.file(lesson)
     source = read_bytes(file, most_bytes=MOST_BYTES) if file.is_file() else b""
-    import_module("glassformer.tools.learn.judge")  # with torch, while the worker imports it too
+    import_module("glassformer.tools.learn.judge")  # imports torch, as the worker does meanwhile
     verdict = verdict_on(lesson, file, worker.answer(lesson, file))
     if verdict.outcome == "right":
         try:
             folder.note_right(lesson, source)
-        except OSError as error:  # such as a folder for reading alone
+        except OSError as error:  # such as for a read-only folder
             note = f"Not noted as learned: {error.filename}: {error.strerror}"
             return replace(verdict, lines=(note,))
     return verdict
@@ -109,7 +109,7 @@ def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
 
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
-    """Judge an answer. Use one thread, because the right solution changes torch's default type."""
+    """Judge an answer in one thread, as the right solution changes torch's default type."""
     try:
         if "log" in answer:
             return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
@@ -120,7 +120,7 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 
 
 def _end_of(file: Path, log: str) -> str:
-    """The message after a process that ran too long, failed, or was ended by the file."""
+    """The message on a process that ran too long or failed, or that the file ended."""
     if "Timeout" in log:  # the log lists the running lines, the innermost first
         text = "Your code runs for ever, or far too long"
         line = re.search(rf'{file.name}", line (\d+)', log)

@@ -21,14 +21,14 @@ class Folder:
     """The lessons' files in a directory.
 
     A lesson is learned as long as the file has the text that a check has found right. The notes
-    have an entry for each lesson, independent of the others.
+    have an entry for each lesson, independent of other lessons.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def make(self) -> list[Path]:
-        """Write the missing files, and return their paths; no file is overwritten."""
+        """Write the missing files, and return their paths; existing files stay unchanged."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
@@ -39,7 +39,7 @@ class Folder:
         return [self.file(lesson) for lesson in missing]
 
     def checked(self) -> "Folder":
-        """This folder; InputError if it does not exist, or holds no lesson."""
+        """The folder itself; InputError if the folder does not exist, or holds no lesson."""
         if not self.has_lessons():
             raise InputError(f"{self.path}: no lessons here; this makes them: {self.command()}")
         return self
@@ -84,7 +84,7 @@ class Folder:
         return {lesson.name for lesson in lessons(EVERY) if self.learned(lesson)}
 
     def next_lesson(self, after: Lesson | None = None) -> Lesson | None:
-        """The next lesson to learn, and after the last the first again; None if all are learned."""
+        """The next unlearned lesson, from the start again after the last; None if none is left."""
         every = list(lessons())
         begin = every.index(after) + 1 if after else 0
         waiting = (each for each in every[begin:] + every[:begin] if not self.learned(each))
@@ -93,5 +93,5 @@ class Folder:
     def _notes(self) -> dict[str, str]:
         try:
             return read_json(self.path / _NOTES, dict[str, str])
-        except InputError:  # lost or edited by hand: a check writes it anew
+        except InputError:  # the next check writes lost or damaged notes anew
             return {}

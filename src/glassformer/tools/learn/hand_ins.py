@@ -54,7 +54,7 @@ def line_of(learner: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def cells_of(verdicts: Sequence[Verdict]) -> list[str]:
-    """A cell for each lesson: right, the reason, or empty if the lesson is not begun."""
+    """A cell for each lesson, with "right" or the reason; empty if the learner has not begun it."""
     reasons = {each.lesson: _reason(each) for each in verdicts}
     return [reasons.get(each.name, "") for each in lessons()]
 

@@ -36,7 +36,7 @@ _INPUTS: ContextVar[tuple[Leaves, Given]] = ContextVar("inputs")
 
 @contextmanager
 def noted() -> Iterator[tuple[Leaves, Given]]:
-    """Note the inputs and weights that a probe makes inside; new tensors are float64."""
+    """Note the inputs and weights that a probe makes in the context; new tensors are float64."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     token = _INPUTS.set(([], []))
@@ -50,7 +50,7 @@ def noted() -> Iterator[tuple[Leaves, Given]]:
 def numbers(*shape: int, seed: int = 0) -> Tensor:
     """Normal random numbers in float64, equal on every machine.
 
-    A probe detaches numbers without a use for gradients, such as a cache's.
+    A probe detaches numbers that need no gradients, such as the numbers of a cache.
     """
     leaves, _ = _INPUTS.get(([], []))
     leaf = drawn(shape, seed).clone().requires_grad_()
@@ -90,7 +90,7 @@ def filled(module: M) -> M:
 class Known(nn.Module):
     """A module that calls a function, in the place of dropout or of a block."""
 
-    p = 0.5  # the rate, if it stands for dropout
+    p = 0.5  # the rate, if the module stands for dropout
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """The verdict on a solution: right, or the mistake by its name.
 
 A judge of one hole asks in this order: Are all values right, and all gradients? Do the values equal
-those of a known mistake, or of two mistakes? Do the values break a law? Otherwise: which number
+the values of a known mistake, or of two mistakes? Do the values break a law? If not, which number
 differs first?
 """
 
@@ -50,7 +50,7 @@ class Judge:
     @classmethod
     @cache
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
-        """The judge of one hole of a lesson; made once."""
+        """The cached judge of one hole of a lesson."""
         check = check_of(lesson.name)
         probes = check.probes[hole]
         return cls(lesson, check, probes, measure(probes, solution(lesson)))
@@ -61,7 +61,7 @@ class Judge:
         return {name: each for name, each in values.items() if each is not None}
 
     def verdict(self, results: Results) -> Verdict | None:
-        """The verdict; None if some probes raised errors, and no mistake explains the others."""
+        """The verdict; None if probes raised errors and no mistake explains the results."""
         results = {
             probe.__name__: results[probe.__name__]
             for probe in self.probes
@@ -86,7 +86,7 @@ class Judge:
         if any(_is_text(v, self.right[p][n]) for p, vs in results.items() for n, v in vs.items()):
             return
         for law, broken in self.check.laws.items():
-            with suppress(LookupError, TypeError, ValueError):  # a value is missing, or no array
+            with suppress(LookupError, TypeError, ValueError):  # a value is missing, or is no array
                 if evidence := broken(results):
                     yield law, evidence
 
@@ -114,7 +114,7 @@ class Judge:
     def _explains(self, mistake: Mistake, results: Results) -> bool:
         """Whether the mistake gives equal values, and errors in the same probes.
 
-        Most mistakes differ in the first probe, so that later probes need not run.
+        Most mistakes give other values in the first probe, so that later probes need not run.
         """
         return bool(results) and all(
             _alike(results.get(probe.__name__), _values(self.lesson, mistake, probe))
@@ -126,7 +126,7 @@ class Judge:
         if len(mistakes) > 1:
             yield "One of these mistakes; the probes cannot tell them apart."
         names = [name for mistake in mistakes for name in mistake]
-        # With two mistakes, nobody knows to which of them the evidence belongs.
+        # With two mistakes, nobody knows to which mistake the evidence belongs.
         laws = self._broken_laws(results) if len(names) == 1 else iter(())
         _, evidence = next(laws, ("", ""))
         for name in names:
@@ -140,9 +140,9 @@ class Judge:
             yield from self._difference(results)
 
     def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
-        """Two lines: the first wrong value beside the right one, and the input of its probe.
+        """Two lines: the first wrong value beside the right value, and the input of the probe.
 
-        With ``gradients``, only gradients are compared; without it, only the other values.
+        With ``gradients``, only gradients count; otherwise only other values count.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]
@@ -159,7 +159,7 @@ class Judge:
 def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
     """The values of a probe with a mistake, measured once; None if the probe raises an error.
 
-    Values alone identify a mistake, so gradients are not measured.
+    Values alone identify a mistake, so the judge measures no gradients.
     """
     return measure((probe,), solution(lesson, *mistake), gradients=False).get(probe.__name__)
 
@@ -170,7 +170,7 @@ def same(results: Results, others: Results) -> bool:
 
 
 def _alike(values: Values | None, others: Values | None) -> bool:
-    """Whether a probe's two values are equal, or both errors. Gradients do not count."""
+    """Whether two results of a probe are both errors, or have equal values apart from gradients."""
     if values is None or others is None:
         return values is others
     names, other_names = (
@@ -180,7 +180,7 @@ def _alike(values: Values | None, others: Values | None) -> bool:
 
 
 def _cut_off(results: Results) -> Iterator[str]:
-    """A line if no gradient gets through a probe."""
+    """A line of the message that names a probe without any gradient."""
     for values in results.values():
         gradients = [value for name, value in values.items() if name.startswith(GRADIENT)]
         if gradients and not any(value.any() for value in gradients):
@@ -230,7 +230,7 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
 
 
 def _both_listed(value: object, right: object) -> tuple[str, str]:
-    """Both values with four digits, or with nine or twelve if fewer digits look equal."""
+    """``value`` and ``right`` with the fewest digits, of 4, 9 or 12, that show a difference."""
     for digits in (4, 9, 12):
         texts = _listed(value, digits), _listed(right, digits)
         if texts[0] != texts[1]:

@@ -19,7 +19,7 @@ def _module(name: str) -> Any:
     return None
 
 
-termios, tty, msvcrt = map(_module, ("termios", "tty", "msvcrt"))  # msvcrt: Windows
+termios, tty, msvcrt = map(_module, ("termios", "tty", "msvcrt"))  # only Windows has msvcrt
 
 
 def can_read_keys() -> bool:

@@ -15,7 +15,7 @@ RIGHT = "right parts"
 
 
 def cost_of(mistake: str) -> str | None:
-    """The measured harm of a mistake; None if not every translator with it is worse.
+    """The measured harm of a mistake; None if some translator with the mistake is not worse.
 
     >>> print(cost_of("causal-missing"))
     Measured: 0 % of phrases are right with it, 75 to 81 % without; the loss is 0.07, not 0.12.
@@ -37,7 +37,7 @@ def _range(scores: list[float]) -> str:
 
 @cache
 def _figures() -> dict[str, dict[str, Any]]:
-    """By mistake: the percentages of right phrases, and the loss."""
+    """The percentages of right phrases and the loss of each mistake."""
     text = Path(__file__).with_name("measured.json").read_text(encoding="utf-8")
     figures: dict[str, dict[str, Any]] = json.loads(text)
     return figures

@@ -59,7 +59,7 @@ def hint_text(lesson: Lesson, hole: str, number: int) -> str:
 
 
 def print_solution(console: Console, lesson: Lesson, source: str, hole: str = "") -> None:
-    """Print a diff from the learner's body of a hole to the package's.
+    """Print a diff from the learner's body of a hole to the package's body.
 
     An empty ``hole`` stands for all holes, and then the answers to the questions follow.
     """

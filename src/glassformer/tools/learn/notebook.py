@@ -60,9 +60,9 @@ def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
 
 
 def check(name: str, solution: Mapping[str, Any]) -> None:
-    """Check a lesson in this process, and print the verdict. Errors of your code are raised.
+    """Check a lesson in this process, print the verdict, and raise the errors of your code.
 
-    ``solution`` has the lesson's functions by name: in a notebook, ``globals()``.
+    ``solution`` has the lesson's functions by name, such as ``globals()`` in a notebook.
     """
     from glassformer.tools.learn.check import values_of
     from glassformer.tools.learn.judge import UNSTEADY, Judge, same

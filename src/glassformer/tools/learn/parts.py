@@ -1,8 +1,8 @@
 """A learner's parts, or known mistakes, as :class:`~glassformer.parts.Parts`.
 
 Each hole of a lesson names a place in the package. :func:`own_parts` runs the files of the model
-once more, in new modules. The text has the edits of mistakes, and the learner's parts stand in
-their places. The package's modules stay as they are. Each part counts its calls.
+once more, in new modules. The new modules have the edits of mistakes, and the learner's parts in
+the named places. The package's modules stay as they are. Each part counts its calls.
 """
 
 import inspect
@@ -47,7 +47,7 @@ class Part:
     """One function or method for a place of the package, such as ``model.masks.padding_mask``.
 
     ``mistakes`` are the ids of the mistakes in the part. A part without mistakes is the learner's,
-    and a check has found it right. A part without a ``function`` is the package's, edited.
+    which a check has found right. A part without a ``function`` is an edited part of the package.
     ``helpers`` are other functions of the part's class, ``file`` has the names in the part's file.
     """
 
@@ -69,9 +69,9 @@ class Part:
         return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
     def counted(self, edited: Callable[..., Any] | None = None) -> Callable[..., Any]:
-        """The part's function, or else the ``edited`` one, in the form that fits its home.
+        """The part's function, or else ``edited``, in the form that fits the part's home.
 
-        Each call is counted, and arguments that the function does not take are left out.
+        The result counts its calls, and drops arguments that the function does not take.
         """
         function = self.function or edited
         assert function is not None
@@ -91,13 +91,13 @@ class Part:
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
-    """One part for each place: a mistake's part before the learner's part."""
+    """One part for each place; a part with a mistake replaces the learner's part."""
     parts = learned_parts(folder) if folder else []
     return list({part.place: part for part in [*parts, *mistaken_parts(mistakes)]}.values())
 
 
 def learned_parts(folder: Folder) -> list[Part]:
-    """The parts of the folder's learned lessons. This runs the learner's files."""
+    """Run the learner's files, and return the parts of the folder's learned lessons."""
     return [
         part
         for lesson in lessons()

@@ -1,7 +1,7 @@
 """The record of own parts and mistakes in a translator's directory, as text that never runs.
 
-``parts/`` holds copies of the learner's files, and ``parts.json`` with each part's place, mistakes,
-file and the SHA-256 of the file.
+``parts/`` holds copies of the learner's files. ``parts.json`` names the place, mistakes, file and
+SHA-256 of each part.
 """
 
 import json
@@ -35,7 +35,7 @@ class Recorded:
 def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None:
     """Record the parts before the training; InputError if the directory has other parts.
 
-    The learner's files are copied as text. The copies form a folder of learned lessons.
+    The copies of the learner's files are text, and form a folder of learned lessons.
     """
     copies = Folder(directory / PARTS_RECORD.parent)
     records = []

@@ -46,7 +46,7 @@ def print_status(console: Console, folder: Folder) -> None:
 
 def _figure(learned: Collection[str]) -> Table:
     """Figure 1 as a table: encoder and decoder side by side, with one block of each, upwards."""
-    # A tiny model has the titles of any size, and is made at once.
+    # A tiny model has the same titles as a large model, and takes no time to build.
     boxes = [box for box in own_boxes(learned, "tiny") if box.layer in (None, 0)]
     encoder = [_cell(box) for box in boxes if box.stack == "encoder"]
     decoder = [_cell(box) for box in boxes if box.stack != "encoder"]

@@ -20,7 +20,7 @@ class Read:
     tokens: Tensor  # (rows, length)
 
     def select(self, rows: Tensor) -> "Read":
-        """The state of ``rows``, in that order."""
+        """The state of ``rows``, in the order of ``rows``."""
         return Read(self.sentences[rows], self.tokens[rows])
 
 

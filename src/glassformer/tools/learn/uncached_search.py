@@ -1,7 +1,7 @@
-"""A search without a cache, whose steps each decode the whole target once more.
+"""A search without a cache; each step decodes the whole target once more.
 
 The package's search decodes one position a step, by methods named ``step`` that no lesson builds.
-The uncached search calls the methods of training. So a mistake in them acts in translation too.
+The uncached search calls the methods of training, so their mistakes act in translation too.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ NOT_IN_STEP = frozenset(
         "model.transformer.Transformer.decode",
     }
 )
-"""The places of lessons that training calls for the target, and the methods ``step`` do not."""
+"""The places in lessons that training calls for the target, but the methods ``step`` never call."""
 
 
 @dataclass(frozen=True)

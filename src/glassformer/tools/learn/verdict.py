@@ -14,9 +14,9 @@ Mistake = tuple[str, ...]
 class Verdict:
     """The verdict on one lesson's file.
 
-    ``mistakes`` are known mistakes that explain the values; several if the probes cannot tell them
-    apart. ``lines`` is the message. ``hole`` is the first wrong hole, or empty if all are right or
-    the file did not run.
+    ``mistakes`` are known mistakes that explain the values; several if the probes cannot tell the
+    mistakes apart. ``lines`` is the message. ``hole`` is the first wrong hole, or empty if all are
+    right or the file did not run.
     """
 
     lesson: str

@@ -1,4 +1,4 @@
-"""The watch: checks the current lesson at each save, and obeys single keys."""
+"""The watch checks the current lesson at each save, and obeys single keys."""
 
 from contextlib import suppress
 
@@ -22,7 +22,7 @@ _EARLY = "You have not seen all hints. Press s again to see the solution."
 def watch(folder: Folder, console: Console) -> None:
     """Watch lesson after lesson until the learner quits or all are learned.
 
-    A right lesson stays until the key n, because errors of the next lesson would confuse.
+    A right lesson stays until the key n; errors of the next lesson would confuse the learner.
     """
     lesson = folder.next_lesson()
     if lesson:
@@ -60,15 +60,15 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 elif key == "s":
                     print_solution(console, lesson, read_source(file), "" if right else hole)
                 elif key == "l":
-                    from glassformer.tools.learn.status import print_status  # with torch
+                    from glassformer.tools.learn.status import print_status  # imports torch
 
                     print_status(console, folder)
                 if key:
                     console.print(_ways(folder, lesson, hints=hints, right=right))
-                with suppress(FileNotFoundError):  # an editor may remove it for a moment
+                with suppress(FileNotFoundError):  # an editor may remove the file for a moment
                     saved = file.stat().st_mtime
             checked = saved
-            # Only the name, as a path may be longer than the line.
+            # Print only the name, as a path may be longer than the line.
             console.print(Rule(file.name), width=min(console.width, 80))
             verdict = checked_verdict(folder, lesson, worker)
             right = verdict.outcome == "right"

@@ -2,8 +2,8 @@
 
 ``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from
 standard input. The worker calls each probe of the lesson with the learner's module, and writes the
-values to ``OUT``, as JSON. The process that judges runs no code of the learner. The worker has a
-limit of memory, if the system knows one. After ``SECONDS`` the worker writes the running lines to
+values to ``OUT``, as JSON. The process that judges runs no code of the learner. The worker limits
+its memory, if the system allows a limit. After ``SECONDS`` the worker writes the running lines to
 standard error, and ends.
 """
 
@@ -35,7 +35,7 @@ __all__ = ["answer_on", "array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 _SIZE = Path("/proc/self/statm")  # the size of this process, in pages
-PRINTED = 2_000  # greatest number of characters kept of the learner's prints
+PRINTED = 2_000  # the worker keeps at most so many characters of the learner's prints
 
 
 def main(file: Path, name: str, out: Path, seconds: float) -> None:
@@ -49,7 +49,7 @@ def main(file: Path, name: str, out: Path, seconds: float) -> None:
 
 
 def answer_on(file: Path, name: str) -> dict[str, Any]:
-    """Call all probes of a lesson: results, failures, and the prints."""
+    """Call all probes of a lesson; return the results, failures and prints."""
     printed = _Bounded()
     with (
         redirect_stdout(printed),
@@ -89,7 +89,7 @@ def load_module(file: Path) -> ModuleType:
     sys.path.insert(0, str(file.parent))
     module = ModuleType(file.stem)
     module.__file__ = str(file)
-    sys.modules[file.stem] = module  # dataclasses and annotations look it up
+    sys.modules[file.stem] = module  # dataclasses and annotations look the module up
     exec(compile(read_source(file), str(file), "exec"), vars(module))
     return module
 
@@ -106,7 +106,7 @@ def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
 def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]:
     """The error, the learner's line that raised it, and the shapes on that line.
 
-    A line in ``hole`` is chosen before a line in a function that ``hole`` calls.
+    A line in ``hole`` has priority over a line in a function that ``hole`` calls.
     """
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
@@ -152,7 +152,7 @@ class _Bounded(io.StringIO):
 
 def _bound_memory() -> None:
     """Limit memory to ``MEMORY`` bytes above the present size, on Linux, which tells the size."""
-    with suppress(ImportError, OSError, ValueError):  # ValueError: a lower limit is set already
+    with suppress(ImportError, OSError, ValueError):  # ValueError says that a lower limit is set
         import resource
 
         pages = int(_SIZE.read_text(encoding="ascii").split()[0])

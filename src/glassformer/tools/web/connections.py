@@ -26,7 +26,7 @@ class Connections:
     """The bounds that the connections of a server share.
 
     `most` and `most_of_network` count open connections; a network is an address, or a /64 of IPv6.
-    `head_seconds` is the time for the head of a request, `write_seconds` for a client that has to
+    `head_seconds` is the time for the head of a request, `write_seconds` the time for a client to
     read. The connections of a proxy have no bound but `most`.
     """
 
@@ -100,7 +100,7 @@ class BoundedConnection(H11Protocol):
 
     def _await_head(self) -> None:
         self.bounds.open.pop(self, None)
-        self.bounds.open[self] = None  # the last
+        self.bounds.open[self] = None  # at the end of the order
         if self._head_timer:
             self._head_timer.cancel()
         self._head_timer = self.loop.call_later(self.bounds.head_seconds, self._close_without_head)

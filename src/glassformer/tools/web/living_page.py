@@ -1,6 +1,6 @@
 """A translator as one HTML file: its weights, its tokenizers, and an engine that runs them.
 
-The file opens without a network and without an installation. Its engine is JavaScript
+The file opens without a network and without an installation. The engine is JavaScript
 (``static/engine``); each weight is an int8 number with a scale for its row, or a float. The page is
 either the translator's page or the page that looks inside.
 """
@@ -41,8 +41,8 @@ from glassformer.tools.web.look.single_file import Face, build_page
 
 __all__ = ["about", "rounded", "unassigned", "write_page"]
 
-_BYTES = {"int8": 1, "float16": 2, "float32": 4}  # of a weight
-_SMALL, _MOST = 25_000_000, 150_000_000  # bytes of a file
+_BYTES = {"int8": 1, "float16": 2, "float32": 4}  # bytes of one weight
+_SMALL, _MOST = 25_000_000, 150_000_000  # bounds of a file in bytes
 _LARGEST = 127  # int8 from -127 to 127
 _SCALE = ".scale"
 _SOURCE, _TARGET = -1, -2  # stand in figure 1's shapes for the lengths, which the page fills in
@@ -55,8 +55,8 @@ def write_page(
 ) -> list[str]:
     """Write the translator as one file; return notes to print.
 
-    Raises UsageError if the quantization is unknown, the model has own parts, a tokenizer has words
-    or characters, or the file is too large for a browser.
+    Raises UsageError if the quantization is unknown, the model has own parts, a tokenizer's units
+    are words or characters, or the file is too large for a browser.
     """
     check_choice("quantization", quantization, _BYTES)
     require_stock(bundle, "a page")
@@ -103,7 +103,7 @@ def rounded(bundle: Bundle, quantization: str) -> tuple[Bundle, bytes]:
 def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """The page's record of a rounded translator, as JSON values.
 
-    ``texts``: sentences for the page to begin with, before the bundle's examples. The record holds
+    ``texts`` are sentences that the page shows before the bundle's examples. The record holds
     the trace of the first sentence. ``checks`` hold numbers that the page's engine must reproduce.
     """
     source, target = bundle.tokenizers
@@ -170,9 +170,9 @@ def _checks(bundle: Bundle, texts: Sequence[str]) -> list[dict[str, Any]]:
 def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
     """The numbers of a text that the page's engine must reproduce.
 
-    They are the pieces, their log-probabilities (``steps``), and a number for each vector in the
-    model (``sums``), computed by ``exact`` in float64. ``rounding`` holds the largest errors of
-    Python's float32: of vectors, as a share of their length, and of log-probabilities.
+    The numbers are the pieces, their log-probabilities (``steps``), and a number for each vector in
+    the model (``sums``). ``exact`` computes the numbers in float64. ``rounding`` holds the largest
+    errors of Python's float32: of vectors, as a share of their length, and of log-probabilities.
     """
     traced, tokenizer = trace(bundle, text), bundle.source_tokenizer
     source = [*tokenizer.encode(traced.asked.text), tokenizer.eos_id]
@@ -198,10 +198,10 @@ def _check(bundle: Bundle, exact: Transformer, text: str) -> dict[str, Any]:
 def _numbers(
     model: Transformer, source: list[int], read: list[int], target: list[int]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
-    """By sublayer, a number and a length for each vector; and the log-probabilities of ``target``.
+    """A number and a length of each vector by sublayer, and the log-probabilities of ``target``.
 
-    The number is a weighted sum of the vector's elements; it changes if any element or the order
-    of elements changes.
+    The number is a weighted sum of the vector's elements, so that any other element or order
+    changes the number.
     """
     with capture(model) as sublayers:
         logits = model(torch.tensor([source]), torch.tensor([read]))[0]

@@ -53,7 +53,7 @@ class ServerMetrics:
     def request(
         self, path: str, status: int, seconds: float, *, refusal: str | None = None
     ) -> None:
-        """Count an answered request; `refusal`: the reason of a refusal."""
+        """Count an answered request; `refusal` is the reason of a refusal."""
         if refusal:
             self._refusals.labels(refusal).inc()
         self._requests.labels(path, str(status)).inc()

@@ -1,13 +1,13 @@
 """A fair queue before one thread: forms batches from items of many requests, in turn.
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
-round after round, until it is full. A request with items in the batch goes to the end of the
-queue when the batch ends, behind later requests. An item much longer than the first item of the
-batch waits for another batch. So a short request never waits for the end of a long request.
+round after round, until the batch is full. When the batch ends, a request with items in the batch
+goes to the end of the queue. An item much longer than the first item of the batch waits for another
+batch. So a short request never waits for the end of a long request.
 
-Once a batch takes the last item of a request, longer requests may add at most an eighth to it. They
-then wait a moment for the answered client's next request. So a long request leaves short requests
-0.8 of their speed, and still has items in every batch.
+Once a batch takes the last item of a request, longer requests add at most an eighth to the batch.
+The longer requests then wait a moment for the answered client's next request. So a long request
+leaves short requests 0.8 of their speed, and still has items in every batch.
 
 The median speed of recent batches predicts the time of each answer. The server refuses a new
 request whose answer would be late, and the newest requests if batches become slower.
@@ -37,9 +37,9 @@ __all__ = ["BatchFunction", "Batcher"]
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 """Answers the items of a batch, one answer for each item, in the order of the items."""
 _ALIKE = 4  # an item of more than 4 times the first item's cost waits for another batch
-_BATCH_SECONDS = 0.5  # aim for the time of a batch; an item is never divided, and may take longer
+_BATCH_SECONDS = 0.5  # intended time of a batch; a single long item takes longer
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
-# The fixed time of a batch, in subwords. Measured: about 140 with d_model 64, about 100 with
+# The fixed time of a batch, in subwords: about 140 with d_model 64, about 100 with
 # d_model 128.
 _FIXED_COST = 128
 _GROWTH = 8  # a batch with the end of a request grows by at most an eighth of its cost
@@ -53,7 +53,7 @@ _LARGEST_BUDGET = 1 << 16
 
 @dataclass(eq=False)
 class _Request:
-    """The items of one request. Batches have taken the first `taken` of them."""
+    """The items of one request, of which batches have taken the first `taken`."""
 
     key: Hashable
     function: BatchFunction
@@ -79,9 +79,9 @@ class _Request:
 class Batcher:
     """A queue and its thread.
 
-    `patience`: the seconds in which each request must have an answer.
-    `observe` is called after each batch, with the number of items and the seconds.
-    `waited` is called with the seconds that a request has waited for its first batch.
+    `patience` is the seconds in which each request must have an answer. After each batch, the
+    batcher calls `observe` with the number of items and the seconds. The batcher calls `waited`
+    with the seconds that a request has waited for its first batch.
 
     >>> batcher = Batcher()
     >>> batcher.submit("upper", lambda words: [w.upper() for w in words], ["a", "b"]).result()
@@ -118,10 +118,10 @@ class Batcher:
         *,
         costs: Sequence[int] | None = None,
     ) -> Future[list[Any]]:
-        """A future with the answers to `items`. Cancelling it drops the items that still wait.
+        """A future with the answers to `items`. Cancelling the future drops the waiting items.
 
-        `key`: requests with equal keys share batches; one request's function answers a whole batch.
-        `costs`: one for each item, in a unit such as subwords; by default 1 each.
+        Requests with equal `key` share batches; one request's function answers a whole batch.
+        `costs` has a number for each item, in a unit such as subwords; the default is 1.
 
         Raises RefusedError if the answers cannot come in time, RuntimeError after :meth:`close`.
         """
@@ -195,7 +195,7 @@ class Batcher:
         )
 
     def _refuse_late_ones(self) -> None:
-        """Refuse the newest requests without an answer in time, until all others have one."""
+        """Refuse the newest late requests until every other request gets an answer in time."""
         while late := [each for each, end in self._endings().items() if self._is_late(each, end)]:
             with suppress(InvalidStateError):  # the client has just cancelled the request
                 max(late, key=attrgetter("since")).future.set_exception(self._too_late())
@@ -216,7 +216,7 @@ class Batcher:
         """The items of the next batch, each as a request and a place; empty after :meth:`close`."""
         with self._changed:
             while True:
-                # Without cancelled and failed requests.
+                # The queue drops cancelled and failed requests.
                 self._queue = deque(request for request in self._queue if request.waits)
                 if self._queue:
                     return self._take_batch()
@@ -276,7 +276,7 @@ class Batcher:
         return seconds
 
     def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
-        """Halve the budget after a slow batch; double it after a quick batch over half of it."""
+        """Halve the budget after a slow batch; double the budget after a quick large batch."""
         budget = self._budgets[key]
         if seconds > 2 * _BATCH_SECONDS:
             self._budgets[key] = max(_SHORT, budget // 2)

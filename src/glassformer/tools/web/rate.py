@@ -1,4 +1,4 @@
-"""How many requests a client may send in a minute."""
+"""Limits the requests that a client can send in a minute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassformer.tools.web.security import RefusedError
 __all__ = ["RequestRate", "network_of"]
 
 _MINUTE = 60.0
-_MOST_CLIENTS = 10_000  # beyond this number, clients with a full bucket are forgotten
+_MOST_CLIENTS = 10_000  # beyond this number, the server forgets clients with a full bucket
 
 
 def network_of(host: str) -> str:
@@ -33,7 +33,7 @@ def network_of(host: str) -> str:
 class RequestRate:
     """Gives each client a bucket of `per_minute` requests, which fills up within a minute.
 
-    `per_minute` 0: no limit. `clock` gives seconds.
+    `per_minute` 0 means no limit. `clock` gives seconds.
 
     >>> rate = RequestRate(2, clock=lambda: 0.0)
     >>> rate.count("a"), rate.count("a"), rate.count("b")
@@ -49,7 +49,7 @@ class RequestRate:
         self._full: dict[str, float] = {}  # the time at which each client's bucket is full again
 
     def count(self, client: str) -> None:
-        """Count a request. Raises RefusedError 429 if the client has none left."""
+        """Count a request. Raises RefusedError 429 if the client has no request left."""
         if not self._per_minute:
             return
         now = self._clock()

@@ -96,7 +96,7 @@ def _fields(form: bytes) -> dict[str, str]:
 
 
 class _InMemory(MultiPartParser):
-    """Starlette's parser of forms, kept from writing large files to the disk."""
+    """Starlette's parser of forms, which here writes no large file to the disk."""
 
     spool_max_size = 1 << 62
 

@@ -1,8 +1,8 @@
 """The addresses of the server.
 
 `/translate`, `/detect`, `/languages`, `/health`, `/spec` and `/frontend/settings` take and give
-LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The addresses under
-`/api/v1` are glassformer's.
+LibreTranslate's JSON (libretranslate.com/docs), so that LibreTranslate's clients work. The
+addresses under `/api/v1` are glassformer's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["REFUSALS", "Api"]
 
 T = TypeVar("T")
 
-_SIZE_OF_REQUEST = 1_000  # characters; a larger request counts as several
+_SIZE_OF_REQUEST = 1_000  # characters; a larger request counts as several requests
 _LEAST_SIZE = 50  # characters that each text counts at least
 
 # The statuses of refused requests, as OpenAPI describes them.
@@ -136,7 +136,7 @@ class Api:
         return Response(counters, media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
-        """LibreTranslate's `/translate`: JSON, a form or a query in, `translatedText` out."""
+        """LibreTranslate's `/translate` takes JSON, form or query, and gives `translatedText`."""
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
         response = await self.documents(request, asked)
         documents = response.documents
@@ -150,14 +150,14 @@ class Api:
         return {name: values[0] for name, values in answer.items()}
 
     async def detect(self, request: Request) -> list[DetectedLanguage]:
-        """LibreTranslate's `/detect`: the languages that a text may have, the likeliest first."""
+        """LibreTranslate's `/detect` gives the possible languages of a text, likeliest first."""
         asked = await parse(request, DetectRequest, needed=("q",))
         self.check_key(request, asked.api_key)
         self.check_size(request, asked.texts)
         return await self.in_time(request, self.service.detect(asked.texts))
 
     async def suggest(self) -> None:
-        """LibreTranslate's `/suggest`, which collects better translations; always refused here."""
+        """LibreTranslate's `/suggest` collects better translations; this server refuses it."""
         raise RefusedError(403, "Suggestions are disabled on this server.")
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
@@ -184,11 +184,11 @@ class Api:
     def check_key(
         self, request: Request, given: str | None = None, *, keys: Collection[str] | None = None
     ) -> None:
-        """Count the request; `given`: the key in the body. Raises RefusedError 400, 403 or 429."""
+        """Count the request; the body has the key `given`. Raises RefusedError 400, 403 or 429."""
         keys = self.keys if keys is None else keys
         key = given or _bearer(request)
         sent = key.encode("utf-8", "surrogatepass")
-        # All keys are compared, each in constant time, so that the time reveals no key.
+        # Compare all keys, each in constant time, so that the time reveals no key.
         equal = [hmac.compare_digest(sent, known.encode()) for known in keys]
         known = any(equal) or not keys
         if request.method == "POST" or not known:

@@ -1,6 +1,6 @@
 """The JSON of requests and answers, in LibreTranslate's shapes and in richer ones of glassformer.
 
-A span is two offsets in characters (Unicode code points): of the first, and after the last.
+A span is two offsets in Unicode code points: of the first character, and after the last.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _unicode(text: str) -> str:
 
 
 def _format(name: object) -> object:
-    """Empty means text. RefusedError passes through pydantic with LibreTranslate's words."""
+    """An empty name means text. RefusedError passes pydantic with LibreTranslate's words."""
     if isinstance(name, str) and name not in ("", *get_args(_Format)):
         raise RefusedError(400, f"{_unicode(name)[:40]} format is not supported")
     return name or "text"
@@ -98,18 +98,18 @@ class TranslateRequest(DetectRequest):
     """The body of ``/translate`` and ``/api/v1/translate``; other members are ignored."""
 
     source: Code = "auto"
-    """A language code; auto: the source of the only translator into `target`."""
+    """A language code; auto means the source of the only translator into `target`."""
     target: Code
     """A language code."""
     format: Format = "text"
-    """html: the markup stays; no alternatives, segments or alignment. Empty means text."""
+    """html keeps the markup, without alternatives, segments or alignment. Empty means text."""
     alternatives: Number = 0
     """Number of other translations of each text; less than 0 means 0."""
     alignment: bool = False
     """Align the words; only ``/api/v1/translate`` does."""
     glossary: dict[Term, Forms] = Field({}, max_length=_MOST_TERMS)
     """Target terms by source terms; a list holds alternative forms of a target term. The request's
-    terms come before the server's terms. Only JSON has it."""
+    terms come before the server's terms. Only JSON can have a glossary."""
 
 
 @dataclass(frozen=True)

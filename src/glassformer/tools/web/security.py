@@ -44,17 +44,17 @@ SECURITY_HEADERS = {
 FILE_PATH = "/translate_file"
 """The address that takes a file."""
 ACCESS_LOG = logging.getLogger("glassformer.access")
-"""Gets a line of JSON for each answer, with no word of a text, an address or a query."""
+"""The logger of a JSON line for each answer, with no word of a text, an address or a query."""
 _STATIC = ("/static/", "/look/", "/engine/")
 _DISCARDED = 16 << 20  # bytes of a large body that the server reads before it refuses the request
-_SLOWEST = 50_000  # bytes a second of a body, after its first seconds
+_SLOWEST = 50_000  # bytes a second of a body, after the first seconds
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 class RefusedError(Exception):
     """The server refuses a request; the answer has the status and ``{"error": message}``.
 
-    `reason`: the name under which the metrics count the refusal.
+    `reason` is the name under which the metrics count the refusal.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class RequestLimits:
     body_timeout: float = 10.0
     max_alternatives: int = 10
     per_minute: int = 0
-    """Requests of one client; 0: any number."""
+    """Requests of one client; 0 means any number."""
     max_file_bytes: int = 5 << 20
     max_files: int = 4
     """Files in memory at once."""
@@ -104,7 +104,7 @@ class RequestLimits:
         """Greatest number of subwords: half of ``max_chars``, and at least 1,000.
 
         Usual texts have two or more characters for each subword. A letter that the vocabulary lacks
-        is a subword for each byte, and long texts of such letters would take minutes.
+        is a subword for each byte. Long texts of such letters would take minutes.
         """
         return max(1000, self.max_chars // 2)
 
@@ -119,7 +119,7 @@ async def read_body(
 ) -> bytes:
     """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
 
-    `declared`: the size that the request's head names. With `file`, the limit is that of a file.
+    `declared` is the size that the request's head names. With `file`, the limit of files counts.
 
     A client reads no answer while it still writes. So before a refusal the server reads and
     discards some more of a large body.
@@ -158,14 +158,14 @@ async def read_body(
 class Guard:
     """An ASGI middleware that reads the body of a POST within the limits before the app sees it.
 
-    `origins`: foreign pages that may send requests, as ``https://example.org``; "*" is all.
+    `origins` are foreign pages that may send requests, as ``https://example.org``; "*" is all.
     """
 
     app: ASGIApp
     limits: RequestLimits
     origins: Collection[str]
     metrics: ServerMetrics
-    _running: int = 0  # POST requests whose body is read, and that are not answered yet
+    _running: int = 0  # POST requests with a read body and without an answer
     _files: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -238,9 +238,9 @@ class Guard:
 
 
 def _foreign(headers: Headers) -> bool:
-    """Whether a page of another site asks; it would make the server work without a use.
+    """Whether a page of another site asks, which would make the server work without a use.
 
-    Only browsers send Origin and Sec-Fetch-Site, the latter only to https and to this machine.
+    Only browsers send Origin, and Sec-Fetch-Site if the server is https or this machine.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is not None:

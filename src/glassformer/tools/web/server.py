@@ -59,12 +59,12 @@ _SOCKET_OF_SYSTEMD = 3  # the first file descriptor that systemd passes
 class Settings:
     """The settings of a server.
 
-    `keys` and `metrics_keys` may change while it runs. Without `metrics_keys`, `keys` open the
-    metrics too. `hosts`: the server's host names; None: all. `origins`: foreign pages that may send
-    requests. `proxies`: networks that name the client in X-Forwarded-For. `access_log`: print a
-    line of JSON for each answer. `warm_up`: run the slow first batches before clients come, and
-    measure the speed. `glossaries`: the terms of each bundle, in the order of the bundles; or none.
-    `through`: the language between for pairs without a translator; None: refuse such pairs.
+    `keys` and `metrics_keys` can change while the server runs. Without `metrics_keys`, `keys` open
+    the metrics too. `hosts` are the server's host names; None means all. `origins` are foreign
+    pages that may send requests. `proxies` are networks that name the client in X-Forwarded-For.
+    `access_log` prints a line of JSON for each answer. `warm_up` runs the slow first batches before
+    clients come, and measures the speed. `glossaries` are the terms of each bundle, in order.
+    `through` is the pivot language for pairs without a translator; None refuses such pairs.
     """
 
     beam: int = BEAM
@@ -84,7 +84,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
     """An ASGI app that serves the translators; each key is the name of a bundle.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators share a
-    language pair, or if no pair is translated by way of the language `through`.
+    language pair, or if no pair needs the pivot language `through`.
     """
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
@@ -119,7 +119,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
         title="Glassformer",
         version="1",
         lifespan=lifespan,
-        openapi_url="/spec",  # where LibreTranslate has it
+        openapi_url="/spec",  # LibreTranslate's address
         docs_url=None,  # FastAPI's documentation pages load scripts from other hosts
         redoc_url=None,
     )
@@ -225,7 +225,7 @@ def serve(
     *,
     reread: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish the running requests; `reread` after SIGHUP."""
+    """Serve until SIGTERM or SIGINT, then finish running requests; call `reread` after SIGHUP."""
     # Uvicorn ends by raising the signal again, and the process must then exit with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)

@@ -47,7 +47,7 @@ __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 LanguagePair: TypeAlias = tuple[str, str]
 
 _MAX_ITEM = 1000  # subwords of a text in an HTML document, which stays whole in one batch
-_SAMPLE = 500  # characters from which a language is detected
+_SAMPLE = 500  # characters from which the server detects a language
 _WHOLE_BATCH = 1 << 20  # cost of a trace; over any budget, so that a trace is a batch alone
 
 
@@ -56,7 +56,7 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
     A bundle without languages translates from "source" to "target".
 
-    Raises UsageError if two bundles have one pair.
+    Raises UsageError if two bundles have the same pair.
     """
     names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():
@@ -74,8 +74,8 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 class Service:
     """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
 
-    `glossaries`: the terms of a pair's translations, if any. `max_subwords`: bound of a request.
-    `through`: the language between for pairs without a translator.
+    `glossaries` has the terms of a pair's translations, if any. `max_subwords` limits a request.
+    `through` is the pivot language for pairs without a translator.
     """
 
     translators: Mapping[LanguagePair, Translator]
@@ -87,7 +87,7 @@ class Service:
 
     @cached_property
     def pairs(self) -> list[LanguagePair]:
-        """The pairs with a translator, then the pairs by way of the language `through`."""
+        """The pairs with a translator, then the pairs with the pivot language `through`."""
         sources = [source for source, target in self.translators if target == self.through]
         targets = [target for source, target in self.translators if source == self.through]
         two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
@@ -109,7 +109,7 @@ class Service:
         raise RefusedError(400, f"{asked} is not supported")
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
-        """The first pair of the languages; None: any. Raises RefusedError if no pair matches."""
+        """The first pair of languages; None fits any. Raises RefusedError if no pair matches."""
         wanted = source and self.code(source), target and self.code(target)
         for pair in self.pairs:
             if wanted[0] in (None, pair[0]) and wanted[1] in (None, pair[1]):
@@ -165,7 +165,7 @@ class Service:
         return (source, target) if source == target else self.pair(source, target), detected
 
     def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
-        """Languages, size and origin of each translator; examples only if asked for."""
+        """Languages, size and origin of each translator; examples only with `examples`."""
         infos = [
             TranslatorInfo(
                 source=source,
@@ -209,7 +209,7 @@ class Service:
     async def _translated_twice(
         self, pair: LanguagePair, asked: TranslateRequest
     ) -> list[Document]:
-        """The translation of each text by way of the third language, without segments.
+        """The translation of each text by way of the pivot language, without segments.
 
         German to French by way of English is German to English, then English to French. Each
         translation adds faults, and a meaning without a word in English is lost.
@@ -232,12 +232,12 @@ class Service:
         alignment: bool = False,
         glossary: Mapping[str, str | Sequence[str]] | None = None,
     ) -> list[Document]:
-        """The translation of each text. Cancelling it drops the segments that still wait.
+        """The translation of each text. Cancelling drops the segments that still wait.
 
         Raises InputError if the texts with their terms are too long for the model.
         """
         translator = self.translators[pair]
-        # In a thread, as a long text takes a while: the event loop serves other requests meanwhile.
+        # A thread cuts the texts, so that the event loop serves other requests meanwhile.
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [
             (text[slice(*segment.span)], len(segment.ids))
@@ -384,7 +384,7 @@ def _document(
         joined(
             text,
             row,
-            # A segment with fewer hypotheses repeats its best.
+            # A segment with fewer hypotheses repeats its best hypothesis.
             [answer[rank if rank < len(answer) else 0].text for answer in answers],
             language=language,
         )

@@ -1,6 +1,6 @@
 """A client sends a file, and fetches the translated file under a name that nobody can guess.
 
-Both addresses are LibreTranslate's.
+The addresses to send and to fetch are LibreTranslate's.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Store:
         return key
 
     def get(self, key: str) -> _StoredFile | None:
-        """The file of a random name; None if there is none, or the time is over."""
+        """The file of a random name; None if the store has none, or the file's time is over."""
         self._forget()
         return self._files.get(key)
 
@@ -98,7 +98,7 @@ class FileApi:
         )
 
     async def translate(self, request: Request) -> dict[str, str]:
-        """LibreTranslate's `/translate_file`: a form with a file and languages in, an address out.
+        """LibreTranslate's `/translate_file` takes a form with a file, and gives an address.
 
         Raises RefusedError, or InputError if the file is damaged.
         """
@@ -118,7 +118,7 @@ class FileApi:
     async def _translated(self, request: Request, asked: FileRequest, format: str) -> bytes:
         content = await self._in_thread(read_file, asked.file.data, format)
         size, limit = sum(map(len, content.texts)), self.api.limits.max_chars
-        if size > limit and not content.html:  # HTML is limited by subwords alone
+        if size > limit and not content.html:  # only subwords limit HTML
             raise RefusedError(
                 400,
                 f"the file has {size:,} characters, more than the limit of {limit:,}: divide it",
@@ -146,7 +146,7 @@ class FileApi:
         file = self.store.get(name)
         if file is None:
             raise RefusedError(404, "no such file: it is kept for ten minutes at most")
-        # As an attachment: a translated page could hold a script, and must not run in this origin.
+        # An attachment does not run in this origin; a translated page could hold a script.
         return Response(
             file.data,
             media_type="application/octet-stream",

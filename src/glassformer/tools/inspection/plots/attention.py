@@ -39,9 +39,9 @@ def plot_attention(
 ) -> Figure:
     """The attention of one sentence.
 
-    Without ``layer`` and ``head``, the picture shows all layers by all heads. Both are indices from
-    0; the titles count from 1. ``head="mean"`` is the mean over the heads, and over the layers too
-    if ``layer`` is None.
+    Without ``layer`` and ``head``, the picture shows each head of each layer. ``layer`` and
+    ``head`` are indices from 0; the titles count from 1. ``head="mean"`` is the mean over the
+    heads, and over the layers too if ``layer`` is None.
 
     Raises:
         UsageError: a layer or head that the model does not have.

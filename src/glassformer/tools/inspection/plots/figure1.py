@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT, _NORM = 2.9, 0.64, 0.3
 _GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes; around a block; from a box to a side line
 _LEFT = {"encoder": 1.0, "decoder": 5.3, "output": 5.3}
 _FOOT = 0.62
-_LETTERS = 14  # in a line of a box with a link
+_LETTERS = 14  # letters in a line of a box with a link
 _PAGE = 9.2
 _TINTS = {"Attention": "#9ecae1", "Feed Forward": "#c6dbef", "Norm": "#f1f3f5", "": "#deebf7"}
 _OWN, _MISTAKE = "#1f7a3d", "#b5364a"
@@ -64,8 +64,8 @@ def plot_boxes(
 
     Shapes are without the batch, length first. The picture has one layer of each stack, with
     ``N ×`` beside it, as in the paper. In a pre-norm model Norm stands before the sublayer and the
-    sum behind it. ``feet`` has two texts below each stack. ``links`` hold addresses by the boxes'
-    names for an SVG; a box with an address shows only the title.
+    sum behind the sublayer. ``feet`` has two texts below each stack. ``links`` give boxes of an SVG
+    an address by name; a box with an address shows only the title.
     """
     columns = {
         "encoder": _column([box for box in boxes if box.stack == "encoder"]),

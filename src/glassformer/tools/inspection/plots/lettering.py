@@ -28,7 +28,7 @@ __all__ = [
     "write",
 ]
 
-LONGEST_LABEL = 18  # characters; a longer label is cut
+LONGEST_LABEL = 18  # characters; the pictures cut a longer label
 
 # Fonts for scripts that matplotlib's own font lacks, in the order of preference.
 _FALLBACKS = (
@@ -60,7 +60,7 @@ def label_tokens(
     """Write tokens at the rows and columns of a matrix whose squares are ``cell`` inches wide.
 
     The letters fit the squares. If even the smallest letters do not fit, only every second (third,
-    …) token is written. Without labels there are no ticks.
+    …) token has a label. Without labels there are no ticks.
     """
     size = _points(cell)
     step = 1 + int(size / (72 * cell * 0.95))
@@ -87,7 +87,7 @@ def label_inches(labels: Sequence[str], cell: float) -> float:
 
 
 def text_inches(text: str, points: float) -> float:
-    """The length of a text in letters of ``points``; an estimate from above.
+    """The length of a text in letters of ``points``; the estimate is an upper bound.
 
     >>> text_inches("word", 9.0) < text_inches("words", 9.0) < text_inches("words", 9.5)
     True
@@ -125,7 +125,7 @@ def noted(figure: Figure) -> Figure:
 
 
 def drawable(label: str) -> str:
-    """A label that can be drawn: cut if too long, with □ for characters that no font has.
+    """A label for drawing, cut if too long, with □ for each character that no font has.
 
     >>> drawable("Donaudampfschifffahrtsgesellschaft")
     'Donaudampfschifff…'

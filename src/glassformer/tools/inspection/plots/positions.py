@@ -27,7 +27,7 @@ def plot_position_lines(
 ) -> Figure:
     """Some columns of the table over the positions.
 
-    ``columns=None``: sine and cosine of two rates, at a fifth and three tenths of the width.
+    ``columns=None`` means sine and cosine of two rates, at a fifth and three tenths of the width.
 
     >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
     ['column 4', 'column 5']

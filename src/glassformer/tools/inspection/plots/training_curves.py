@@ -34,7 +34,7 @@ _LABEL = 60  # characters in the legend; a longer path loses its beginning
 def read_metrics(path: Path) -> list[Record]:
     """The records of a run's ``metrics.jsonl``; ``path`` is the file or the run's directory.
 
-    A last line without a line end is left out, because training is still writing it.
+    The records leave out a last line without a line end, because training still writes that line.
     """
     file = path / "metrics.jsonl" if path.is_dir() else path
     if not file.exists():
@@ -61,7 +61,7 @@ def plot_training(metrics: Path | Sequence[Record]) -> Figure:
     """Panels of loss and perplexity, of learning rate, and of scores on the validation pairs.
 
     ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records. Without recorded
-    scores the panel of scores is left out.
+    scores, the figure has no panel of scores.
 
     >>> first = {"kind": "update", "update": 100, "loss": 4.2, "learning_rate": 1e-3}
     >>> len(plot_training([first, first | {"update": 200, "loss": 3.9}]).axes)
@@ -145,7 +145,7 @@ def _decimals(score: float | None) -> str:
 
 
 def _curve(records: Sequence[Record], kind: str, name: str) -> tuple[list[int], list[float]]:
-    """The updates and values of ``name`` in the records of ``kind`` that hold it."""
+    """The updates and values of ``name`` in the records of ``kind`` that hold ``name``."""
     chosen = [each for each in records if each["kind"] == kind and each.get(name) is not None]
     return [each["update"] for each in chosen], [each[name] for each in chosen]
 

@@ -1,6 +1,6 @@
 """Writes arrays as text: numbers of 8, 16 or 32 bits, with a scale and an offset, in base64.
 
-A page draws a weight as a colour, for which 8 bits are enough, and a page to mail should be small.
+A page draws a weight as a colour, for which 8 bits are enough. A small page fits into an email.
 Queries, keys and values stay float32, because readers compute products from them.
 """
 
@@ -31,7 +31,7 @@ class EncodedArray:
 
     shape: tuple[int, ...]
     kind: Kind
-    """Type of a stored number: unsigned of 8 or 16 bits, or float of 32; little-endian."""
+    """The little-endian type of a number: unsigned with 8 or 16 bits, or float with 32 bits."""
     scale: float
     offset: float
     data: str

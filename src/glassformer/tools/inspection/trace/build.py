@@ -41,8 +41,8 @@ from glassformer.translator import Translator
 
 __all__ = ["trace"]
 
-_PIECES = 64  # greatest number of pieces of a side in a trace
-_VECTOR_NUMBERS = 1 << 19  # numbers in all queries, keys and values, of 2 MiB
+_PIECES = 64  # greatest number of pieces in a trace, on each side
+_VECTOR_NUMBERS = 1 << 19  # numbers in all queries, keys and values, which take 2 MiB
 
 
 def trace(

@@ -43,7 +43,7 @@ class CapturedRun:
 
     @property
     def vector_numbers(self) -> int:
-        """The number of numbers in all queries, keys and values of the trace."""
+        """How many numbers the queries, keys and values of the trace have together."""
         config = self.model.config
         rows = config.num_encoder_layers * 3 * self.source_shown
         rows += config.num_decoder_layers * (4 * self.target_shown + 2 * self.source_shown)
@@ -115,7 +115,7 @@ def positions(run: CapturedRun) -> Positions:
 
 
 def _table(module: torch.nn.Module, length: int) -> EncodedArray:
-    encoding: Any = getattr(module, "positions", module)  # in NormedPositions
+    encoding: Any = getattr(module, "positions", module)  # NormedPositions holds the encoding
     return encode_array(encoding.table[encoding.offset : encoding.offset + length], "u16")
 
 

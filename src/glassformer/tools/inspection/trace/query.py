@@ -1,4 +1,4 @@
-"""One sentence with a question about it: the source's pieces, and the search."""
+"""A question about one sentence: the source's pieces, and the search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,13 +38,13 @@ class Sentence:
     """The ids that the answer must begin with."""
     source: list[Piece]
     segments: int
-    """Number of segments of the whole text; ``source`` holds the first."""
+    """Number of segments of the whole text; ``source`` holds the first segment."""
     terms: Terms
     """The glossary, which the search does not use."""
 
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
-        """The first segment of a question's text; InputError if it is too long for the model."""
+        """The first segment of a question's text; InputError if the segment is too long."""
         alpha = question.length_penalty
         alpha = bundle.length_penalty if alpha is None else alpha
         forced = _prefix_ids(bundle, question.forced_prefix)
@@ -102,7 +102,7 @@ class Sentence:
         tokenizers = self.bundle.source_tokenizer, self.tokenizer
         watched = partial(beam_search, observe=watch.observe)
         parts = replace(PLAIN, greedy=partial(watched, beam=1), beam_search=watched)
-        # Without the source's end symbol, which the search adds.
+        # The search adds the end symbol of the source.
         job = Job([self.source_ids[:-1]], [self.forced])
         options = SearchOptions(beam=self.question.beam, length_penalty=self.alpha)
         best = torch_engine(self.model, tokenizers, parts).decode(job, options)[0][0]

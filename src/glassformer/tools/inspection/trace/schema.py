@@ -1,12 +1,12 @@
 """The schema of a trace, the record of one translation and of the model's numbers, as dataclasses.
 
-``Trace.to_json()`` writes the fields under their names; pydantic's type adapter reads them.
-Arrays are :class:`~glassformer.tools.inspection.trace.array_codec.EncodedArray`. Steps of decoding,
-layers, heads, positions and ranks are indices and count from 0; page and pictures add 1. Step ``i``
-reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder map.
-Logarithms are natural.
+``Trace.to_json()`` writes the fields under their names; pydantic's type adapter reads them. Arrays
+have the class :class:`~glassformer.tools.inspection.trace.array_codec.EncodedArray`. Steps of
+decoding, layers, heads, positions and ranks are indices and count from 0; page and pictures add 1.
+Step ``i`` reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder
+map. Logarithms are natural.
 
-Within one ``version`` fields are added; no field is renamed or changes its meaning.
+One ``version`` can gain fields, but no field of a version changes its name or meaning.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ Stack = Literal["encoder", "decoder"]
 Status = Literal["alive", "finished", "pruned", "open"]
 Verdict = Literal["found", "search", "model"]
 AttentionPart = Literal["encoder", "decoder", "cross"]
-"""Self-attention of the encoder, self-attention of the decoder, decoder to memory."""
+"""Self-attention of the encoder, self-attention of the decoder, cross-attention."""
 
 ATTENTION_PATHS: dict[AttentionPart, str] = {
     "encoder": "encoder.blocks.{}.self_attention",
@@ -65,7 +65,7 @@ ATTENTION_PATHS: dict[AttentionPart, str] = {
 
 @dataclass(frozen=True)
 class Head:
-    """One attention head; both numbers are indices."""
+    """One attention head; layer and head are indices."""
 
     part: AttentionPart
     layer: int
@@ -79,13 +79,13 @@ class Changes:
     heads_off: list[Head] = field(default_factory=list)
     """Heads whose outputs are zeros; the trace still shows the weights of these heads."""
     source_order: list[int] | None = None
-    """Another order of the source pieces: ``pieces[i]`` is the ``source_order[i]``-th of the text.
+    """Another order of the source pieces: ``pieces[i]`` is piece ``source_order[i]`` of the text.
     ``</s>`` stays last and has no entry."""
     positions_off: bool = False
     """The model adds no position to any embedding."""
     causal_off: bool = False
     """In the maps and steps each target position attends to all others. The search does not change,
-    because nothing follows its last position."""
+    because nothing follows the last position of its targets."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,15 @@ class Query:
     text: str
     """The source text; the trace shows the first sentence."""
     length_penalty: float | None = None
-    """The paper's alpha (section 6.1); None: the bundle's."""
+    """The paper's alpha (section 6.1); None means the bundle's alpha."""
     forced_prefix: str | Sequence[int] = ()
     """The beginning of the answer, as text or as ids of pieces; a trace holds ids. To continue from
     another candidate of step ``i``, give the ids of all earlier steps and the candidate's id. The
     end symbol may be the last id."""
     beam: int = BEAM
-    """Hypotheses of the search."""
+    """The number of hypotheses that the search keeps."""
     top: int = 10
-    """Candidates of each step."""
+    """The number of candidates for each step."""
     reference: str | None = None
     """A correct translation, which the trace follows through the search."""
     changes: Changes = field(default_factory=Changes)
@@ -139,11 +139,11 @@ class Side:
 
     text: str
     pieces: list[Piece]
-    """In the source, the pieces that the encoder reads, with ``</s>``. In the target, the pieces
+    """The source has the pieces that the encoder reads, with ``</s>``. The target has the pieces
     that the decoder writes."""
     read: list[Piece]
-    """In the target, the piece that each step reads: ``<s>``, then the previous piece. In the
-    source, equal to ``pieces``."""
+    """The target has the piece that each step reads: ``<s>``, then the previous piece. The source
+    has its ``pieces`` again."""
     words: list[tuple[int, int]]
     """The span of each word in ``text``; ``piece.word`` is an index of this list."""
 
@@ -169,7 +169,7 @@ class TermPlace:
     """The alternative translations, of which the answer holds one."""
     pieces: list[int]
     """Indices in ``target.pieces``: of the form in the answer, or of the words that the form
-    replaces in the translation. Empty if the term has no place."""
+    replaces in the translation. The list is empty if the term has no place."""
 
 
 @dataclass(frozen=True)
@@ -215,12 +215,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Masks:
-    """The masks of attention; True: may attend."""
+    """The masks of attention, in which True lets a query attend to a key."""
 
     source: list[bool]
     """Whether queries may attend to a source piece."""
     target: list[list[bool]]
-    """Row ``i``, column ``j``: whether step ``i`` may attend to the piece that step ``j`` read."""
+    """Row ``i``, column ``j`` tells if step ``i`` may attend to the piece that step ``j`` read."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class AttentionTrace:
     """(heads, q_len, k_len), 8 bits: after mask and softmax."""
     query: EncodedArray | None
     """(heads, q_len, d_head), float32. None if all queries, keys and values together are too many
-    numbers; ``bounds`` then says so."""
+    numbers; ``bounds`` then names the missing numbers."""
     key: EncodedArray | None
     """(heads, k_len, d_head)"""
     value: EncodedArray | None
@@ -290,18 +290,18 @@ class Step:
     step: int
     written: Candidate
     rank: int
-    """Rank of the written piece among all pieces by probability; 0 = the most probable."""
+    """Rank of the written piece among all pieces by probability; 0 is the most probable."""
     forced: bool
     """Whether the step belongs to the forced prefix."""
     candidates: list[Candidate]
     """The most probable pieces, best first."""
     lens: list[list[Candidate]]
     """The pieces that each decoder layer would write, if the last LayerNorm and the output matrix
-    read its state. For the last layer they are ``candidates``."""
+    read its state. The last layer's pieces are ``candidates``."""
     lens_rank: list[int]
     """The rank of the written piece in each decoder layer's reading."""
     sublayers: list[float]
-    """The log-probability of the written piece, read in this way after each decoder sublayer:
+    """The log-probability of the written piece, read like ``lens`` after each decoder sublayer:
     self-attention, cross-attention, feed-forward network, layer after layer."""
 
 
@@ -325,10 +325,10 @@ class BeamNode:
     score: float
     """``log_probability`` over the length penalty."""
     rank: int
-    """The rank among all candidates of the step, by ``log_probability``; 0 = best."""
+    """The rank among all candidates of the step, by ``log_probability``; 0 is the best."""
     status: Status
-    """alive: the search continued the hypothesis. finished: it ended and was kept. pruned: it had
-    no place in the beam. open: the search ended first."""
+    """The search continues alive hypotheses and keeps finished hypotheses. Pruned hypotheses have
+    no place in the beam. Open hypotheses have no end when the search ends."""
 
 
 @dataclass(frozen=True)
@@ -350,8 +350,8 @@ class Erased:
 
     words: list[str]
     changes: list[list[float]]
-    """By erased word (row) and target piece (column), the new minus the old log-probability of the
-    piece after all earlier pieces. Below 0, the translation needs the word."""
+    """Each erased word has a row, and each target piece a column, with the new minus the old
+    log-probability of the piece. Below 0, the translation needs the word."""
     totals: list[float]
     """The sums of the rows."""
 
@@ -365,12 +365,12 @@ class Reference:
     fell_off: int | None
     """The step at which the reference left the beam; None if it stayed to the end."""
     fell_rank: int | None
-    """The reference's rank among all candidates of that step."""
+    """The reference's rank among all candidates of the step ``fell_off``."""
     margin: float | None
-    """The log-probability that the reference lacked to stay in the beam at that step."""
+    """The log-probability that the reference lacked at the step ``fell_off`` to stay."""
     verdict: Verdict
-    """found: the reference is the answer, perhaps in other pieces. search: the model scores the
-    reference above the answer, which the search lost. model: the model scores the answer higher."""
+    """With ``found``, the reference is the answer, perhaps in other pieces. With ``search``, the
+    model prefers the lost reference; with ``model``, the model prefers the answer."""
 
 
 @dataclass(frozen=True)

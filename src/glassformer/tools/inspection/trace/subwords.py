@@ -12,7 +12,7 @@ __all__ = ["ended_ids", "label", "pieces_of", "text_of", "token_labels"]
 
 
 def text_of(piece: str) -> str:
-    """A piece without SentencePiece's ``▁``; a piece of nothing but ``▁`` stays.
+    """A piece without SentencePiece's ``▁``; a bare ``▁`` stays.
 
     >>> text_of("▁the"), text_of("▁")
     ('the', '▁')

@@ -1,14 +1,14 @@
 """Exports a bundle as a package of Argos Translate, complete for use without a network.
 
-A package is a zip file with one directory. It holds the model of CTranslate2, one SentencePiece
+A package is a zip file with one directory. The directory holds a CTranslate2 model, a SentencePiece
 model, a sentence splitter, and ``metadata.json``.
 
-The splitter is a network that reads characters; Argos Translate downloads one if the package has
-none. The splitter written here has no trained weights, but rules for languages with the signs of
-``_CLASSES``. Argos Translate gives it ``units`` (batch, length), ids of characters, in which white
-space is one blank and 0 is nothing. ``features`` are not used here. ``predictions`` (batch, length,
-3) has its greatest number at 2 where a sentence ends, else at 0. The file's properties hold
-settings and ids of characters as JSON.
+The splitter is a network that reads characters; Argos Translate downloads a splitter if the package
+has none. The splitter written here has no trained weights, but rules for languages with the signs
+of ``_CLASSES``. Argos Translate gives the splitter ``units`` (batch, length): ids of characters,
+with one blank for white space and 0 for nothing. The splitter ignores ``features``. ``predictions``
+(batch, length, 3) has its greatest number at index 2 where a sentence ends, and elsewhere at index
+0. The file's properties hold settings and ids of characters as JSON.
 
 A rule is one kernel of a convolution. The conditions of a rule are classes of characters near a
 place. Each condition has a weight of 1, each exception a weight of -1; the bias is 1 minus the
@@ -43,7 +43,7 @@ from glassformer.tools.interchange.ctranslate2.export import (
 __all__ = ["export_argos", "splitter"]
 
 _CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")  # part of file names
-_VERSION, _FOR_VERSION = "1.0", "1.9.0"  # of the package, and of the first Argos Translate for it
+_VERSION, _FOR_VERSION = "1.0", "1.9.0"  # of the package, and of the oldest Argos Translate
 _DIFFERENCES = (
     "Argos Translate writes a space for each _ of a translation",
     f"it always searches with a beam of 4 and a length penalty of {LENGTH_PENALTY:g}",
@@ -90,7 +90,7 @@ sentence_ends (int64[batch, length] units, float[batch, length, number] features
 """
 _SETTINGS = {
     "skip_newline": False,
-    "max_seqlen": 1000,  # characters that are read at once
+    "max_seqlen": 1000,  # characters that Argos Translate reads at once
     "no_ssplit": False,
     "batch_size": 32,
     "feat_funcs": [],
@@ -108,7 +108,7 @@ def export_argos(
 ) -> list[str]:
     """Write ``bundle`` as the new package ``path``; return the differences in Argos Translate.
 
-    ``languages``: source and target; None: the bundle's. A kill leaves no half-written file.
+    ``languages`` are source and target; None means the bundle's. A killed export leaves no file.
 
     Raises:
         UsageError: ``path`` exists, a language is missing, or a package cannot hold the bundle.

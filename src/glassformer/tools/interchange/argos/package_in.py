@@ -24,11 +24,11 @@ _OTHER_TOKENIZER = "bpe.model"
 def import_argos(
     source: Path, *, source_language: str | None = None, target_language: str | None = None
 ) -> Imported:
-    """The translator in a package: an ``.argosmodel`` file, or the directory in it.
+    """The translator in a package, which is an ``.argosmodel`` file or an unpacked directory.
 
-    A language of None is the package's.
+    None stands for the package's language.
 
-    Raises InputError: a file is missing or faulty, or the model has an unknown option.
+    Raises InputError if a file is missing or faulty, or the model has an unknown option.
     """
     languages = source_language, target_language
     if source.is_dir():
@@ -72,6 +72,6 @@ def _import(directory: Path, languages: tuple[str | None, str | None]) -> Import
         language_tokens=None,  # Argos Translate puts no token before a source
         about={"imported from": "a package of Argos Translate"},
         length_penalty=length_penalty(LENGTH_PENALTY),
-        source_lengths=SINGLE_SENTENCES,  # Argos Translate cuts text too
+        source_lengths=SINGLE_SENTENCES,  # Argos Translate cuts text into sentences too
     )
     return Imported(bundle, "Argos Translate", notes)

@@ -8,20 +8,20 @@ answer to each:
   returns. This engine asks for plain log-probabilities of `beam` targets, and ranks them itself.
   If a dropped target could still be among the `n_best`, torch decodes the sentence.
 - *Forbidden symbols.* CTranslate2 can forbid padding, unknown and start, but then gives their
-  probability to other symbols, so that scores change. Instead they end a target, as the end symbol
-  does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
-- *Blank targets.* For the same reason the end symbol is not forbidden at the first step. If a
-  target is empty, or the most probable one reads as empty, torch decodes the sentence; other
-  targets that read as empty are dropped.
+  probability to other symbols, so that scores change. Here such a symbol ends a target. A trained
+  model hardly ever writes such a symbol; if the model does, torch decodes the sentence.
+- *Blank targets.* Nor does this engine forbid the end symbol at the first step. If a target is
+  empty, or the most probable target reads as empty, torch decodes the sentence. The engine drops
+  other targets that read as empty.
 - *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
 - *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
-  whole process. Torch does both. The prefix of all targets, such as their language, counts nothing
-  in `decoding/beam.py` either, and CTranslate2 gets such a prefix.
+  whole process. Torch decodes such jobs. A prefix of all targets, such as a language, counts
+  nothing in `decoding/beam.py` either, and CTranslate2 gets such a prefix.
 
-Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
-differ by about 1e-6 may change places.
+Ties and rounding remain: CTranslate2 sums in another order, so that two candidates whose
+log-probabilities differ by about 1e-6 can change places.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CTranslate2Engine"]
 
-_BATCH_TOKENS = 1024  # of sources with padding; fills a core, and leaves batches for others
+_BATCH_TOKENS = 1024  # source tokens with padding; fills a core, and leaves batches for other cores
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
@@ -51,8 +51,8 @@ _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank sour
 class CTranslate2Engine:
     """Workers that translate the jobs of several threads.
 
-    `source_names` and `target_names`: the subwords of the ids. `special`: the target's special ids.
-    `torch` decodes the sentences for which CTranslate2's search differs. `extra_length`: the
+    `source_names` and `target_names` are the subwords of the ids, `special` the target's special
+    ids. `torch` decodes the sentences for which CTranslate2's search differs. `extra_length` is the
     number of tokens by which a target may exceed the source.
     """
 
@@ -91,7 +91,7 @@ class CTranslate2Engine:
     ) -> list[TranslationResult]:
         """CTranslate2's answer to each source.
 
-        Raises InputError if CTranslate2 fails: it loads some damaged models without an error.
+        Raises InputError if CTranslate2 fails, because CTranslate2 loads some damaged models.
         """
         if not sources:
             return []
@@ -126,7 +126,7 @@ class CTranslate2Engine:
         return results
 
     def _most(self, length: int, options: SearchOptions) -> int:
-        """The maximum length of the target of a source of ``length`` subwords."""
+        """The maximum length of a target for a source of ``length`` subwords."""
         return max(length + self.extra_length, options.min_length + 1)
 
     @cached_property
@@ -175,9 +175,9 @@ class CTranslate2Engine:
         answer = answer[: options.n_best]
         certain = len(answer) == options.n_best and answer[-1].finished
         longest = max(map(len, hypotheses))
-        dropped = 1 < len(hypotheses) == options.beam  # CTranslate2 may have dropped some
+        dropped = 1 < len(hypotheses) == options.beam  # CTranslate2 may have dropped targets
         if (longest > most or dropped or any(blank)) and not certain:
             return []
-        # The greatest possible score of a dropped target, which is less probable than the others.
+        # The greatest possible score of a dropped target, which all kept targets exceed.
         best = min(scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer

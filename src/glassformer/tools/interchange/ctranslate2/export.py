@@ -1,10 +1,10 @@
 """Exports a bundle to CTranslate2, an inference engine in C++ (extra ``export``).
 
-The tables below give each weight of CTranslate2's Transformer specification its parameters, exactly
-once. The specification holds every option of :class:`ModelConfig`: norms, epsilon, activations, any
-table of positions, every tying, the scale and norm of embeddings, and the bias of the output.
+The tables below give each weight of CTranslate2's specification the names of our parameters, each
+exactly once. The specification holds every option of :class:`ModelConfig`: norms, epsilon,
+activations, table of positions, tying, scale and norm of embeddings, and output bias.
 
-A parameter without a place is refused, never dropped.
+The export refuses a parameter without a place, and drops none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ QUANTIZATIONS = (
     "int16",
 )
 
-# By CTranslate2's name, the names of our weights, stacked in this order.
+# CTranslate2's name of a weight -> the names of our weights that the weight stacks, in order.
 _ENCODER_BLOCK = {
     "self_attention.layer_norm": ("self_attention.norm",),
     "self_attention.linear.0": (
@@ -86,7 +86,7 @@ def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "
     """Write ``bundle`` as a model of CTranslate2, with its tokenizers, into a new directory.
 
     ``ctranslate2.Translator(directory)`` reads and returns the tokenizers' subwords, and adds start
-    and end symbols. A kill leaves no half-written ``directory``.
+    and end symbols. A killed export leaves no ``directory``.
 
     Raises:
         UsageError: the quantization is unknown, CTranslate2 has no place for a weight, the
@@ -174,7 +174,7 @@ def weights_by_name(model: Transformer) -> dict[str, Tensor]:
 
 
 def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
-    """Put every weight of the model into the specification; UsageError if one is left over.
+    """Put every weight of the model into the specification; UsageError if a weight is left over.
 
     A tied weight has two places in the specification, and CTranslate2 stores it once.
     """
@@ -194,7 +194,7 @@ def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
 
 
 def module_table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
-    """By CTranslate2's name, the names of our modules, for a model of ``config``."""
+    """The names of our modules by CTranslate2's name, for a model of ``config``."""
     table: dict[str, tuple[str, ...]] = {**_ENDS}
     if config.embedding_norm:
         table |= _NORMS_OF_EMBEDDINGS

@@ -1,9 +1,9 @@
 """Loads a bundle as a CTranslate2 engine, and converts the model at the first load.
 
-The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``. The hash is of the
-bundle's files, so that changed weights are converted anew. A manifest holds the hashes of the
-converted files, so that damage is an error. If the bundle is read-only, a temporary directory holds
-the model as long as the engine lives.
+The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``. HASH depends on the
+bundle's files, so that changed weights get a new conversion. A manifest holds the hashes of the
+converted files, so that loading finds damage. If the bundle is read-only, a temporary directory
+holds the model as long as the engine lives.
 """
 
 import shutil
@@ -84,7 +84,7 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         _require_whole(converted)
         return converted, False
     try:
-        if folder.is_symlink():  # the target of a link is not the bundle's
+        if folder.is_symlink():  # a link leads out of the bundle
             raise NotADirectoryError(f"{folder} is a link")
         folder.mkdir(exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
@@ -109,7 +109,7 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
 
 
 def _require_whole(converted: Path) -> None:
-    """Raise InputError unless a kept conversion has all its files as they were written."""
+    """Raise InputError if a file of a kept conversion is missing or changed."""
     try:
         hashes = read_manifest(converted)
         check_hashes(converted, {"model.bin", *hashes}, hashes, remedy="delete it")

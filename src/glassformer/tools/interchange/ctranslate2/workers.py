@@ -23,8 +23,8 @@ _MOST_THREADS = 4  # for one sentence, whose products are too small for more thr
 class Workers:
     """CTranslate2 translators of the model in ``directory``, each made at its first use.
 
-    A file has as many workers as torch has threads. Each has one thread, because threads of one
-    sentence would wait for each other. A single sentence has one worker with up to 4 threads. A
+    A file has as many workers as torch has threads. Each worker has one thread, because threads of
+    one sentence would wait for each other. A single sentence has one worker with up to 4 threads. A
     ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
     model, InputError names the reason.
     """
@@ -41,7 +41,7 @@ class Workers:
         self._process = 0  # the process that made the translators
         self._device = device
         self._compute_type = compute_type
-        if temporary:  # at the last reference to the workers, or at exit
+        if temporary:  # when the last reference to the workers ends, or at exit
             weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
 
     @cached_property

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _SAME_ACTIVATION = {"silu": "swish"}
-_NO_EFFECT = {  # options of training, of other tasks or of the file, or ignored by transformers
+_NO_EFFECT = {  # options of training, other tasks or the file, or without a use in transformers
     "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id", "is_encoder_decoder",
     "add_bias_logits", "add_cross_attention",
     "add_final_layer_norm", "architectures", "chunk_size_feed_forward", "classif_dropout",
@@ -89,7 +89,7 @@ class Settings(BaseModel):
 
     @property
     def target_vocab_size(self) -> int:
-        """The number of tokens of the target."""
+        """The size of the target vocabulary."""
         size = None if self.share_encoder_decoder_embeddings else self.decoder_vocab_size
         return size or self.vocab_size
 
@@ -168,7 +168,7 @@ def model_config(
 
 
 def length_penalty(theirs: float = 1.0) -> float:
-    """The alpha of Wu et al. for an alpha of transformers, equal at a sentence of 20 subwords.
+    """The alpha of Wu et al. that acts like an alpha of transformers on 20 subwords.
 
     Transformers divides by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. At 20
     subwords the logarithms have equal slopes, alpha / length and alpha / (5 + length).

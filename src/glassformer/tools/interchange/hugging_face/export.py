@@ -44,7 +44,7 @@ def export_hugging_face(
 ) -> list[str]:
     """Write ``bundle`` for transformers into a new directory; return notes to print.
 
-    ``AutoTokenizer`` and ``AutoModelForSeq2SeqLM`` load it. A kill leaves no half-written
+    ``AutoTokenizer`` and ``AutoModelForSeq2SeqLM`` load the directory. A killed export leaves no
     ``directory``.
 
     Raises UsageError if no family holds an option of the model, the model has own parts, the
@@ -81,7 +81,7 @@ def _write_settings(
 ) -> list[str]:
     """Write the tokenizers, the model's options and the search options; return notes.
 
-    ``start``: the id that takes the place of the start symbol, which is left out.
+    ``start`` is the id that takes the place of the start symbol, which the files lack.
     """
     generation = _generation_settings(bundle, start)
     ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
@@ -174,7 +174,7 @@ def _generation_settings(bundle: Bundle, start: int | None) -> dict[str, Any]:
 
 
 def _alike(bundle: Bundle) -> bool:
-    """Whether each id has one subword on both sides."""
+    """Whether each id has the same subword on both sides."""
     source, target = bundle.tokenizers
     return source.vocab_size == target.vocab_size and all(
         source.subword(index) == target.subword(index) for index in range(source.vocab_size)
@@ -216,7 +216,7 @@ def _refuse(bundle: Bundle, model_type: str) -> None:
 def _model_settings(bundle: Bundle, model_type: str, *, left_out: bool) -> dict[str, Any]:
     """The sizes and options in ``config.json``, the inverse of ``configuration.model_config``.
 
-    ``left_out``: the start symbol is left out.
+    ``left_out`` says that the files lack the start symbol.
     """
     config = bundle.model.config
     settings: dict[str, Any] = {

@@ -59,7 +59,7 @@ FAMILIES = {
 """The families by ``model_type``. An option that is not here has ModelConfig's default."""
 _TRANSLATORS = ("marian", "m2m_100", "mbart")
 
-# Without the layout of sinusoids: a permutation of d_model turns one layout into the other.
+# The layout of sinusoids is not here, as a permutation of d_model changes the layout.
 _STRUCTURE = (
     "norm",
     "embedding_norm",
@@ -107,7 +107,7 @@ _SIDES = (("encoder", "source"), ("decoder", "target"))
 
 
 def family_of(model_type: object, origin: object) -> Family:
-    """The family of a ``model_type``; InputError, which names the file ``origin``, if unknown.
+    """The family of a ``model_type``; InputError, with the file ``origin``, if no family has it.
 
     >>> family_of("t5", "config.json")
     Traceback (most recent call last):
@@ -144,7 +144,7 @@ def family_for(config: ModelConfig) -> str:
 
 
 def weight_table(config: ModelConfig) -> dict[str, str | None]:
-    """By transformers' name of each weight, our name; None: the weight is not read.
+    """Our name of each weight by transformers' name; None if import does not read the weight.
 
     A tied weight stands in a file under one or several names.
     """

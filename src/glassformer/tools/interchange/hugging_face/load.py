@@ -54,7 +54,7 @@ def import_hugging_face(
             f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"
         )
     _check_sizes(vocabulary, config, directory)
-    with torch.device("meta"):  # names and shapes, without the memory
+    with torch.device("meta"):  # the meta device holds names and shapes, but no numbers
         model = Transformer(config)
     table = weight_table(config)
     if not family.output_bias:

@@ -1,7 +1,7 @@
 """Writes a tokenizer as ``tokenizer.json``, which transformers and transformers.js read.
 
-The file names each step from a text to ids: a list of normalisers, a model (BPE or unigram), and a
-template that adds the end symbol. It is plain JSON, so no package is needed to write it.
+The file names each step from a text to ids. The steps are normalisers, a model (BPE or unigram),
+and a template that adds the end symbol. The file is plain JSON, so this module needs no package.
 
 SentencePiece's BPE joins the two neighbours that form the best piece; ``tokenizer.json`` lists
 joins, the best first. So each piece gives a join for each place that cuts it into two pieces.
@@ -29,7 +29,7 @@ def tokenizer_json(
 ) -> dict[str, Any]:
     """The content of ``tokenizer.json`` for the first ``size`` ids of ``tokenizer``.
 
-    It encodes a text as ``tokenizer`` does after ``normalisation``, and adds the end symbol.
+    The file encodes a text as ``tokenizer`` does after ``normalisation``, and adds the end symbol.
 
     Raises UsageError for a kind of SentencePiece model that the format lacks.
     """
@@ -71,9 +71,9 @@ def tokenizer_json(
 
 
 def tokenizer_config(tokenizer: Tokenizer, *, size: int, longest: int) -> dict[str, Any]:
-    """The content of ``tokenizer_config.json``; ``longest``: the positions of a source.
+    """The content of ``tokenizer_config.json``; ``longest`` is the limit of a source.
 
-    Special symbols inside a text are read as text, as in glassformer.
+    The tokenizer reads special symbols inside a text as text, as glassformer does.
     """
     ids = {"pad": tokenizer.pad_id, "unk": tokenizer.unk_id, "eos": tokenizer.eos_id}
     if tokenizer.bos_id < size:

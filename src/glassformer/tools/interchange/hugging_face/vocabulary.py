@@ -1,11 +1,11 @@
 """Reads the vocabulary of a directory as SentencePiece models with the ids of the directory.
 
 transformers maps each piece of SentencePiece's segmentation to an id by a table, or by an offset.
-Here the pieces stand in the order of the ids, so that no table is needed:
+Here the pieces stand in the order of the ids, so that import needs no table:
 
-- A piece that the vocabulary has and the side's SentencePiece model lacks is unused: it cuts no
-  text. But characters that SentencePiece does not know are looked up, and may be such a piece.
-- A piece that the vocabulary lacks stands after the last id. It cuts the text, and is unknown.
+- A piece that the vocabulary has and the side's SentencePiece model lacks is unused, and cuts
+  no text. But transformers looks up characters that SentencePiece does not know.
+- A piece that the vocabulary lacks stands after the last id, cuts the text, and is unknown.
 - Special symbols and languages are control symbols, which no text holds. In transformers, ``</s>``
   in a text would end the text.
 """
@@ -54,7 +54,7 @@ _START = "<s>"
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """The tokenizers of both sides; ``languages``: None if the files do not name them."""
+    """The tokenizers of both sides; ``languages`` is None if the files name no languages."""
 
     source: Tokenizer
     target: Tokenizer
@@ -126,9 +126,9 @@ class _Files:
 
 
 def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
-    """The vocabulary of a directory; ``settings``: the content of its ``config.json``.
+    """The vocabulary of a directory; ``settings`` are from ``config.json``.
 
-    Raises InputError: a file is missing or faulty, or the tokenizer is of another kind.
+    Raises InputError if a file is missing or faulty, or the tokenizer is of another kind.
     """
     path, model_type = directory / "tokenizer_config.json", settings.model_type
     options = read_json(path, _Options, most_bytes=MOST_JSON) if path.exists() else _Options()
@@ -160,7 +160,7 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
 
 
 def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
-    """The languages among the tokens of a tokenizer of one of ``kinds``, or of any kind."""
+    """The languages in the tokens ``texts`` of a tokenizer of ``kinds``, or of any kind."""
     for kind in kinds or _LANGUAGES:
         if known := languages_in(texts, _LANGUAGES[kind]):
             return LanguageTokens(known, before="source" if kind == "MarianTokenizer" else "each")
@@ -215,7 +215,7 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
     texts = [piece.text for piece in model.pieces]
     if kind == "M2M100Tokenizer":
         texts = _texts(directory / "vocab.json", size, filled=False)
-    elif path == paths[0]:  # fairseq's rule: SentencePiece's id plus one
+    elif path == paths[0]:  # fairseq adds one to SentencePiece's id
         texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
     added = _added_texts(files, len(texts))
     for index in added:
@@ -274,7 +274,7 @@ def _piece_order(
 ) -> PieceOrder:
     """The order of ``texts``, with an added start symbol unless targets start with the end symbol.
 
-    ``path``: the file of the texts. ``controls``: the texts that no input holds.
+    ``path`` is the file of the texts. ``controls`` are the texts that no input holds.
     """
     options, settings = files.options, files.settings
     unknown = options.unk_token or "<unk>"

@@ -35,10 +35,10 @@ def read_weights(
 ) -> None:
     """Fill the parameters of a model on the meta device from the files of ``directory``.
 
-    ``start``: the id whose row an added start symbol copies; None: no symbol is added.
+    ``start`` is the id whose row an added start symbol copies; None adds no symbol.
 
     Raises InputError for a weight that ``table`` or the files lack, that has another shape, or that
-    stands there twice with different values.
+    the files hold twice with different values.
     """
     shapes, filled, names = shapes_of(model), dict[str, Tensor](), dict[str, str]()
     expected = {
@@ -76,7 +76,7 @@ def _their_shape(ours: str, shape: tuple[int, ...], start: int | None) -> tuple[
 
 
 def their_start(model: Transformer) -> int | None:
-    """The id whose row import has copied for an added start symbol; None if none was added.
+    """The id whose row import has copied for an added start symbol; None if import added none.
 
     Training changes both rows, so a fine-tuned model keeps the added start symbol.
     """
@@ -100,8 +100,8 @@ def write_weights(
 ) -> None:
     """Write the model's parameters under transformers' names, the inverse of :func:`read_weights`.
 
-    A row that import has added is left out. A missing bias of the logits becomes zeros.
-    ``sinusoids``: the table of positions is written too.
+    The file lacks the row that import has added. A missing bias of the logits becomes zeros. With
+    ``sinusoids``, the file has the table of positions too.
     """
     parameters = {name: weight.detach() for name, weight in model.named_parameters()}
     if "output_bias" not in parameters:
@@ -126,11 +126,11 @@ def write_weights(
 
 
 def in_halves(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
-    """A parameter of the equal model whose positions have all sines first.
+    """A parameter of the equivalent model whose positions have all sines first.
 
     A permutation of the stream between the blocks turns alternating sines and cosines into two
-    halves. LayerNorm sums over the stream in any order. So the logits stay if every weight that
-    reads the stream or writes to it is permuted. Heads and inner widths keep their order.
+    halves. LayerNorm sums over the stream in any order. So the logits stay if the permutation
+    covers every weight that reads or writes the stream. Heads and inner widths keep their order.
 
     >>> config = ModelConfig(source_vocab_size=9, target_vocab_size=9, d_model=4, num_heads=1)
     >>> in_halves("encoder.norm.bias", torch.arange(4), config).tolist()
@@ -146,10 +146,10 @@ def in_halves(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
 
 
 def _stream_axis(name: str) -> int | None:
-    """The axis of a parameter along the stream between the blocks; None: it has none."""
+    """The axis of a parameter along the stream between the blocks; None without such an axis."""
     *_, module, kind = ("", *name.split("."))
     if name == "output.weight" or module.endswith("embedding"):
-        return 1  # rows begin the stream (embedding), or are compared with it (output)
+        return 1  # rows begin the stream (embedding), or read the stream (output)
     if module in _READERS:
         return 1 if kind == "weight" else None
     return 0 if module in _WRITERS else None

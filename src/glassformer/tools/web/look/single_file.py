@@ -40,8 +40,8 @@ def build_page(
 
     Without ``weights``, the page shows one sentence: ``stored["trace"]`` is a trace's JSON as
     Python values; ``stored["without"]`` and ``stored["changed"]`` are precomputed answers, or None.
-    With ``weights``, the page translates any text: ``stored`` is the record of
-    :mod:`glassformer.tools.web.living_page`, and the engine takes the place of the server.
+    With ``weights``, the page translates any text by an engine without a server. ``stored`` is then
+    the record of :mod:`glassformer.tools.web.living_page`.
     """
     path = _PAGES[face]
     page = _text(path)
@@ -76,7 +76,7 @@ def _text(path: str) -> str:
 
 
 def _placed(path: str, name: str) -> str:
-    """The path of the file ``name``, as the file ``path`` refers to it; without static/."""
+    """The path, without static/, of the file ``name`` that the file ``path`` refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), name)).removeprefix("static/")
 
 

@@ -1,7 +1,7 @@
 """The model's answers for a page without a server.
 
-They are the trace, and further answers with each head off, a reordered source, or no positions.
-The page disables all other questions.
+The answers are the trace, and further answers with each head off, a reordered source, or no
+positions. The page disables all other questions.
 """
 
 import json

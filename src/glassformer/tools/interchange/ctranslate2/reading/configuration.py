@@ -1,4 +1,4 @@
-"""Reads the options of a CTranslate2 model as our settings; refuses an option without one."""
+"""Reads the options of a CTranslate2 model as our settings; refuses an option without a setting."""
 
 import math
 from collections.abc import Collection
@@ -22,7 +22,7 @@ __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "so
 _HEADS = {"TransformerSpec": 8, "TransformerBase": 8, "TransformerBig": 16}  # without num_heads
 _ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 _OTHER_ACTIVATIONS = {1: "GELU by tanh", 4: "GELU by a sigmoid", 5: "tanh", 6: "sigmoid"}
-_NO_EFFECT = {"multi_query_attention"}  # of config.json; the shapes of the weights decide
+_NO_EFFECT = {"multi_query_attention"}  # options of config.json; the shapes of the weights decide
 _EPSILON = 1e-5  # CTranslate2's default
 _COMPUTED_POSITIONS = {  # CTranslate2's positions for a file without any
     "position_layout": "halves",
@@ -30,7 +30,7 @@ _COMPUTED_POSITIONS = {  # CTranslate2's positions for a file without any
     "position_offset": 1,
     "max_length": 1024,
 }
-# Options by the last part of their names. Harmless options change no translation; others must be 0.
+# Options by the last part of the name. Harmless options change no translation; others must be 0.
 _HARMLESS = {
     "activation", "alibi_use_positive_positions", "alignment_heads", "alignment_layer",
     "embeddings_merge", "num_heads", "pre_norm", "scale_alibi", "scale_embeddings",
@@ -188,7 +188,7 @@ def _positions(file: ModelFile, side: str) -> dict[str, Any]:
 
 
 def source_embedding(file: ModelFile) -> str:
-    """The name of the source embedding, with or without the number of older files."""
+    """The name of the source embedding, which has a number in older files."""
     old = "encoder/embeddings/weight"
     return old if old in file.stored else "encoder/embeddings_0/weight"
 
@@ -204,7 +204,7 @@ def matrix_shape(file: ModelFile, name: str) -> tuple[int, int]:
 
 
 def refuse_others(file: ModelFile, known: Collection[str]) -> None:
-    """Raise InputError for a variable that is neither in ``known`` nor without effect."""
+    """Raise InputError for a variable that has an effect and is not in ``known``."""
     for name, values in file.stored.items():
         last = name.rpartition("/")[2]
         off = last in _OFF and values.numel() == 1 and not values.item()

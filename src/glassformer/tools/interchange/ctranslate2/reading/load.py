@@ -41,7 +41,7 @@ def import_ctranslate2_model(
 ) -> Imported:
     """The translator in ``directory``: model.bin, vocabularies, and SentencePiece models.
 
-    Raises InputError: a file is missing or faulty, or the model has an unknown option.
+    Raises InputError if a file is missing or faulty, or the model has an unknown option.
     """
     for source, target in _TOKENIZERS:
         if (directory / source).exists() and (directory / target).exists():
@@ -65,7 +65,7 @@ def read_translator(
 ) -> tuple[Bundle, tuple[str, ...]]:
     """The CTranslate2 model in ``directory`` with its tokenizers, and notes.
 
-    ``target_prefix``: a token with which every target begins.
+    ``target_prefix`` is a token with which every target begins.
 
     Raises InputError as :func:`import_ctranslate2_model` does.
     """
@@ -76,7 +76,7 @@ def read_translator(
     if not settings.add_source_eos:
         source = source.without_end()
     config = model_config(file, settings, (source, target))
-    with torch.device("meta"):  # names and shapes, without the memory
+    with torch.device("meta"):  # the meta device holds names and shapes, but no numbers
         model = Transformer(config)
     read_weights(model, file, (source, target))
     models = [read_sentencepiece(path) for path in (source_model, target_model)]

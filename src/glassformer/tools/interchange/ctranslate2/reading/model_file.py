@@ -3,8 +3,8 @@
 Numbers are little-endian. A text is its length (u16), its bytes and a zero, which counts as a byte.
 The file has version (u32), specification (text), revision (u32), the number of variables (u32), the
 variables, the number of aliases (u32), the aliases. A variable has name, rank (u8), dimensions (u32
-each), type (u8), bytes (u32), values. An alias has another name and the name. Version 3 has the
-width of a number for the type, and version 2 has no aliases.
+each), type (u8), bytes (u32), values. An alias has a new name and the variable's name. In version 3
+the type is the width of a number; version 2 has no aliases.
 
 An int8 weight is ``round(weight * scale)`` with a scale for each row, in the variable ``_scale``.
 """
@@ -68,7 +68,7 @@ class ModelFile:
         )
 
     def option(self, name: str, default: float = 0) -> int | float:
-        """The number of an option, an int or a float as stored, because 1.0 and 1 may differ.
+        """The number of an option, an int or a float as stored: 1.0 and 1 can differ in meaning.
 
         In old files, encoder and decoder share an option under its last name.
         """

@@ -1,7 +1,7 @@
 """The tokens of a CTranslate2 model in the order of ids, with tokens added for our decoder.
 
-Our decoder needs a start symbol and padding that no target holds. A missing symbol is appended, and
-the model gets a row for it, with a bias that makes its probability 0.
+Our decoder needs a start symbol and padding that no target holds. Import appends a missing symbol,
+and a row of the model whose bias gives the symbol the probability 0.
 """
 
 from collections import Counter
@@ -44,10 +44,10 @@ class _List(RootModel[Annotated[list[str], Field(fail_fast=True)]]):
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens of one side; the first ``size`` come from the file, the rest is appended.
+    """The tokens of one side; the first ``size`` come from the file, and import appends the rest.
 
-    ``symbols``: the texts of unk, bos, eos and pad. ``start``: the id whose row an appended start
-    symbol copies; None: the row is zeros.
+    ``symbols`` has the texts of unk, bos, eos and pad. ``start`` is the id whose row an appended
+    start symbol copies; None means a row of zeros.
     """
 
     texts: tuple[str, ...]
@@ -60,13 +60,13 @@ class Tokens:
         return self.texts.index(self.symbols[symbol])
 
     def without_end(self) -> "Tokens":
-        """These tokens with the end symbol as padding, so that the model does not read it."""
+        """The tokens with the end symbol as padding, so that the model does not read the symbol."""
         return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
 
     def tokenizer(
         self, model: SentencePieceModel, *, prefix: str = "", languages: Collection[str] = ()
     ) -> Tokenizer:
-        """The tokenizer of ``model`` with the ids of the tokens; ``prefix``: before each text."""
+        """The tokenizer of ``model`` with the tokens' ids; ``prefix`` stands before each text."""
         renamed = {text for text in self.texts if text.startswith("<s ")}
         controls = {_PADDING, prefix, *self.texts[self.size :], *renamed, *languages}
         order = PieceOrder(self.texts, controls, self.symbols)
@@ -85,7 +85,7 @@ def read_tokens(
 ) -> tuple[Tokens, Tokens]:
     """The tokens of both sides; one object if the sides share a vocabulary.
 
-    ``start_is_zero``: the file's decoder starts with zeros for an embedding.
+    ``start_is_zero`` says that the file's decoder starts with an embedding of zeros.
 
     Raises InputError for a file that is missing, faulty or without a special token.
     """

@@ -28,7 +28,7 @@ __all__ = ["read_weights"]
 def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Tokens]) -> None:
     """Fill a model on the meta device, with rows for appended tokens of both ``sides``.
 
-    Raises InputError for a weight that the file lacks, of another shape, or of unknown use.
+    Raises InputError for a missing weight, a weight of another shape, or a weight of unknown use.
     """
     source, target = sides
     of_tokens = {"source_embedding": source, "target_embedding": target, "output": target}
@@ -52,7 +52,7 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
 
 
 def _stored(file: ModelFile, name: str, expected: tuple[int, ...]) -> Tensor:
-    """A weight of the file; zeros for a missing bias, as OpenNMT's attention has none."""
+    """A weight of the file; zeros for a missing bias, because OpenNMT's attention has none."""
     if name not in file.stored:
         if not name.endswith("/bias"):
             raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")

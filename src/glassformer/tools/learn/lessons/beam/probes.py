@@ -120,7 +120,7 @@ def _language(seed: int, *, beam: int, alpha: float, max_length: int) -> Probe:
 
 
 def not_greedy(results: Results) -> str | None:
-    """Evidence: the target of a beam of 1, if greedy search finds a different target."""
+    """Evidence with the target of a beam of 1, if greedy search finds a different target."""
     language = _random(9)
     [[best]] = greedy(language.step, language.state(), OutputRules(torch.tensor([9]), IDS))
     targets, expected = str(results[BEAM_OF_ONE.__name__]["targets"]), str([[[*best.tokens]]])

@@ -1,4 +1,4 @@
-"""LayerNorm by hand. The package uses torch's."""
+"""LayerNorm by hand; the package uses torch's LayerNorm."""
 
 import torch
 from torch import Tensor

@@ -29,7 +29,7 @@ def long(solution: Solution) -> dict[str, Any]:
 
 
 def _masked(tokens: list[list[int]], pad: int) -> Probe:
-    """The mask, expanded to all axes, because a mask that broadcasts is right too."""
+    """A probe of the mask, expanded to all axes, because a mask that broadcasts is right too."""
     whole = (len(tokens), 1, len(tokens[0]), len(tokens[0]))
 
     def masked(solution: Solution) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def another_start(solution: Solution) -> dict[str, Any]:
 
 
 def _pair(wrong: Callable[[NDArray[Any]], NDArray[Any]], text: str) -> Evidence:
-    """Evidence: the first query and key at which ``wrong`` finds a fault in a mask."""
+    """Evidence with the first query and key at which ``wrong`` finds a fault in a mask."""
 
     def evidence(results: Results) -> str | None:
         for values in results.values():
@@ -68,7 +68,7 @@ def _pair(wrong: Callable[[NDArray[Any]], NDArray[Any]], text: str) -> Evidence:
 
 
 def padding_visible(results: Results) -> str | None:
-    """Evidence: a query of the first sentence in ``TWO_SENTENCES`` that may attend to padding."""
+    """Evidence with a query in the first of ``TWO_SENTENCES`` that may attend to padding."""
     mask = results[TWO_SENTENCES.__name__]["mask"]
     if mask.shape != (2, 1, 3, 3) or mask.dtype != bool:
         return None
@@ -77,7 +77,7 @@ def padding_visible(results: Results) -> str | None:
 
 
 def answer_is_read(results: Results) -> str | None:
-    """Evidence: the first step at which the decoder reads the label that it has to predict."""
+    """Evidence with the first step at which the decoder reads the label that it has to predict."""
     values = results["two_targets"]["input"]
     if values.shape != (2, 3):
         return None

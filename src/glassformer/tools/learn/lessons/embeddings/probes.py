@@ -61,7 +61,7 @@ def _states() -> Tensor:
 
 
 def _gradient(output: Tensor, weight: Tensor) -> Tensor:
-    """The weight's gradient of the output's sum; zero if no gradient gets there."""
+    """The gradient of the output's sum by the weight; zero if no gradient reaches the weight."""
     if output.requires_grad:
         output.sum().backward()
     return torch.zeros_like(weight) if weight.grad is None else weight.grad
@@ -78,7 +78,7 @@ def _model(solution: Solution, table: Tensor) -> Any:
 
 
 def learned(results: Results) -> str | None:
-    """Evidence: a table without a gradient."""
+    """Evidence that names a table without a gradient."""
     for values in results.values():
         gradient = values.get("gradient of the table")
         if gradient is not None and not gradient.any():

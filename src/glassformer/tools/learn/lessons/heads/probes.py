@@ -94,7 +94,7 @@ def _attended(
 
 
 def own_features(results: Results) -> str | None:
-    """Evidence: the first head and position with features that belong to another head."""
+    """Evidence with the first head and position whose features belong to another head."""
     heads = results["two_heads"]["heads"]
     if heads.shape != (1, 2, 3, 2):
         return None

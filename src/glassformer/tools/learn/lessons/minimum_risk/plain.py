@@ -7,7 +7,7 @@ __all__ = ["minimum_risk", "overlap"]
 
 
 def overlap(hypothesis: str, reference: str) -> float:
-    """The F1 of the words."""
+    """The F1 score between the words of two texts."""
     one, other = Counter(hypothesis.split()), Counter(reference.split())
     words = one.total() + other.total()
     return 2 * (one & other).total() / words if words else 1.0
@@ -16,7 +16,7 @@ def overlap(hypothesis: str, reference: str) -> float:
 def minimum_risk(
     samples: list[str], similarity: Callable[[str, str], float]
 ) -> tuple[str, list[float]]:
-    """The first sample with the greatest mean similarity to the others; and all means."""
+    """The first sample with the greatest mean similarity to the other samples; and all means."""
     means = []
     for place, hypothesis in enumerate(samples):
         others = samples[:place] + samples[place + 1 :]

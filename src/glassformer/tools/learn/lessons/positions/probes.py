@@ -77,7 +77,7 @@ def _encoded(
 
 
 def moved(results: Results) -> str | None:
-    """Evidence: row p of a table with an offset, if it is not row p + offset without."""
+    """Evidence if row p of a table with an offset is not row p + offset of a table without."""
     whole, later = results[FIVE_ROWS.__name__]["table"], results[OFFSET.__name__]["table"]
     if whole.shape != later.shape:
         return f"With offset 3 the table has shape {later.shape}, without {whole.shape}."
@@ -88,7 +88,7 @@ def moved(results: Results) -> str | None:
 
 
 def unit_pairs(results: Results) -> str | None:
-    """Evidence: a row whose squared sines and cosines do not sum to 1 for each pair."""
+    """Evidence with a row in which the squares of some sine and cosine do not sum to 1."""
     for values in results.values():
         for row, features in enumerate(values.get("table", ())):
             total, right = (features**2).sum(), features.size / 2

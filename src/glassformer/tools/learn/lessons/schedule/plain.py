@@ -1,4 +1,4 @@
-"""One update of Adam by hand. Training runs torch's."""
+"""One update of Adam by hand; training runs torch's Adam."""
 
 from jaxtyping import Float
 from torch import Tensor

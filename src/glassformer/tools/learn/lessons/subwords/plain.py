@@ -15,7 +15,7 @@ def characters(word: str) -> Subwords:
 
 
 def count_pairs(words: dict[Subwords, int]) -> dict[Pair, int]:
-    """How often each pair of neighbours stands in the text, in the order of their first places.
+    """The frequency of each pair of neighbours in the text; pairs stand in the order of the text.
 
     ``words`` has the frequency of each word.
     """
@@ -27,7 +27,7 @@ def count_pairs(words: dict[Subwords, int]) -> dict[Pair, int]:
 
 
 def merge_pair(subwords: Subwords, pair: Pair) -> Subwords:
-    """The subwords of a word with each occurrence of the pair as one, from left to right."""
+    """The subwords of a word; each occurrence of the pair, from the left, becomes one subword."""
     merged: list[str] = []
     place = 0
     while place < len(subwords):
@@ -38,7 +38,7 @@ def merge_pair(subwords: Subwords, pair: Pair) -> Subwords:
 
 
 def learn_merges(frequencies: dict[str, int], count: int) -> list[Pair]:
-    """Up to ``count`` merges: each time the most frequent pair, of equals the first."""
+    """Up to ``count`` merges; each joins the most frequent pair, or the first of equal pairs."""
     words = {characters(word): frequency for word, frequency in frequencies.items()}
     merges: list[Pair] = []
     while len(merges) < count and (pairs := count_pairs(words)):
@@ -49,7 +49,7 @@ def learn_merges(frequencies: dict[str, int], count: int) -> list[Pair]:
 
 
 def encode(word: str, merges: list[Pair]) -> Subwords:
-    """The subwords of any word: the merges in the order in which they were learned."""
+    """The subwords of any word after all merges, which run in the order of ``merges``."""
     subwords = characters(word)
     for pair in merges:
         subwords = merge_pair(subwords, pair)

@@ -55,7 +55,7 @@ def _shown(subwords: Subwords | str) -> str:
 
 
 def text(results: Results) -> str | None:
-    """Evidence: the first word whose letters are not those of its subwords."""
+    """Evidence with the first word whose subwords have other letters than the word."""
     for values in results.values():
         for name, value in values.items():
             word, letters = name.removeprefix("subwords of "), str(value).replace(" ", "")
