@@ -35,10 +35,10 @@ NoamSchedule = Callable[..., float]
 class Schedule:
     """:func:`noam_schedule` with a straight fall to zero at the end.
 
-    Unlike in the paper, the rate falls to zero over the last share ``anneal`` of ``updates``. A run
-    of known length ends with a better model if its last steps are small. ``anneal=0`` gives the
-    paper's schedule. With ``decay="constant"`` the rate is constant between the warm-up and the
-    last share.
+    Departure from the paper: the rate falls to zero over the last share ``anneal`` of ``updates``,
+    because a run of known length ends better with small last steps. ``anneal=0`` gives the paper's
+    schedule. With ``decay="constant"`` the rate is constant between the warm-up and the last share
+    of the updates.
 
     >>> Schedule(updates=100, d_model=512, warmup=10, anneal=0.5).rate(100) < 1e-4
     True

@@ -1,6 +1,6 @@
 """Muon, which steps equally far along all directions of a matrix's momentum.
 
-The paper's Adam scales each element of a matrix alone. Muon takes the gradient's
+Departure from the paper: Adam scales each element of a matrix alone. Muon takes the gradient's
 momentum as a matrix, :math:`M = U S V^T`, and steps along :math:`U V^T`. So rare directions learn
 as fast as frequent ones. Vectors, embeddings and the output matrix keep the paper's Adam.
 

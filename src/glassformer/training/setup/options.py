@@ -138,7 +138,7 @@ class TextOptions(PairOptions):
     subwords: Subwords = "bpe"
     """Kind of subword model."""
     joint: bool = True
-    """Whether both sides have one vocabulary."""
+    """One vocabulary for both sides."""
     vocab_size: int | None = Field(default=None, ge=1, le=1_000_000)
     """Number of subwords of a vocabulary."""
     max_tokens: int = Field(default=250, ge=1)
