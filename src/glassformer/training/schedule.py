@@ -35,8 +35,8 @@ NoamSchedule = Callable[..., float]
 class Schedule:
     """:func:`noam_schedule` with a straight fall to zero at the end.
 
-    Departure from the paper: the rate falls to zero over the last share ``anneal`` of ``updates``,
-    because a run of known length ends better with small last steps. ``anneal=0`` gives the paper's
+    Departure from the paper: the rate falls to zero over the last share ``anneal`` of ``updates``.
+    A run of known length ends better with small last steps. ``anneal=0`` gives the paper's
     schedule. With ``decay="constant"`` the rate is constant between the warm-up and the last share
     of the updates.
 

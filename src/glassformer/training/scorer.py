@@ -1,4 +1,4 @@
-"""The length penalty and the scores at the end of a run, in the time that is left.
+"""The length penalty and the scores at the end of a run, within the remaining time.
 
 Section 6.1 of the paper: beam size and length penalty "were chosen after experimentation on the
 development set". This module chooses the lowest alpha within 0.2 points of the best score.

@@ -28,8 +28,8 @@ _AT_ONCE = 1024  # lines that the translator sorts by length and translates toge
 
 
 class BacktranslateOptions(LoadingOptions):
-    """Translate TEXT, in your target language, back into your source language with BUNDLE, and
-    write pairs for 'train --also': translation, tab, line.
+    """Translate TEXT, in your target language, back into your source language with BUNDLE. Write
+    pairs for 'train --also', each as translation, tab, line.
 
     For a model from English to German, BUNDLE translates German to English (Sennrich et al. 2016,
     "Improving NMT Models with Monolingual Data"). A second equal command continues a stopped one.

@@ -16,8 +16,8 @@ class ImportOptions(Options):
     """Read the translator in SOURCE, and write it as a new BUNDLE.
 
     The command downloads nothing. SOURCE is one of three kinds:
-    a directory of Hugging Face's transformers, in safetensors and with its SentencePiece models (or
-    tokenizer.json of NLLB and mBART-50): MarianMT (OPUS-MT), M2M100, NLLB-200 or mBART-50;
+    a directory of Hugging Face's transformers with safetensors and SentencePiece models (or
+    tokenizer.json of NLLB and mBART-50), for MarianMT (OPUS-MT), M2M100, NLLB-200 or mBART-50;
     a directory of CTranslate2 with its SentencePiece models;
     a package of Argos Translate.
     """

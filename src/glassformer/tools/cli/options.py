@@ -1,8 +1,8 @@
 """From the command line and a YAML file to a command's options, with one-line errors.
 
-A command's options are one pydantic class. Its fields' types, bounds, defaults and docstrings make
-the argparse parser, the ``--help`` and the checks. A field with a ``title`` is positional, such as
-BUNDLE; any other field is a flag, which takes the name of an alias if the field has one. The class
+A command's options are one pydantic class. The types, bounds, defaults and docstrings of its fields
+make the argparse parser, the ``--help`` and the checks. A field with a ``title`` is positional.
+Any other field is a flag, which an alias renames. The class
 attribute ``groups`` names the headings of the help, and the first field under each heading.
 """
 

@@ -52,7 +52,7 @@ class ServeOptions(LoadingOptions):
     """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12. The server takes a
     client's address from the X-Forwarded-For of a proxy."""
     api_key_file: Path | None = None
-    """File with one key a line; the server refuses a request without a key from the file, and reads
+    """File with one key a line. The server refuses a request without a key from the file, and reads
     the file anew after SIGHUP."""
     metrics_key_file: Path | None = None
     """File with one key a line, for /metrics alone. None means the keys of --api-key-file."""

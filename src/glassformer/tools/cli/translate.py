@@ -77,7 +77,7 @@ class TranslateOptions(LoadingOptions):
     """Text at the beginning of each translation."""
     glossary: Path | None = None
     """File of terms that translations must hold. A line holds a source term, a tab and a target
-    term; alternative target terms follow after tabs, and one of the alternatives is enough."""
+    term. Alternative target terms follow after tabs; one of the target terms is enough."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)

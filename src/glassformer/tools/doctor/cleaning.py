@@ -81,7 +81,7 @@ def write_clean(
     ``parts`` holds ``train``, and perhaps ``valid`` and ``test``. A file appears whole or never.
 
     Raises:
-        InputError: a file cannot be read, has a fault that stops training, or no pair is left.
+        InputError: a file is unreadable or has a fault that stops training, or no pair remains.
     """
     folder.mkdir(parents=True, exist_ok=True)
     cleaned = Cleaned()

@@ -3,7 +3,7 @@
 Training's reader (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts
 every kind of fault, and keeps its first places and one example. The doctor takes a few thousand
 pairs at a time and keeps no text. A training pair costs 8 bytes for a hash (:mod:`duplicates`) and
-4 bytes for lengths (:mod:`alignment`); a validation or test pair costs 28 bytes. The search for
+4 bytes for lengths (:mod:`alignment`). A validation or test pair costs 28 bytes. The search for
 duplicates takes about twice as much memory.
 
 >>> import tempfile

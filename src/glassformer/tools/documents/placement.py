@@ -1,7 +1,7 @@
 """The places of marks in a translation, which follow from the alignment.
 
-A pair of tags goes around the run of target words that the alignment links to the source words
-between the tags. A point goes beside the target word of the nearest aligned source word.
+A pair of tags goes around a run of target words. The alignment links the words of the run to
+the source words between the tags. A point goes beside the target word of the nearest linked word.
 """
 
 from bisect import bisect_left, bisect_right

@@ -28,7 +28,7 @@ def projected_losses(
     """The sums over the target tokens of the smoothed loss and of the unsmoothed loss.
 
     The function computes no logits of padding. It counts the real labels of the batch on the host,
-    because the host would have to wait for a GPU's count.
+    which would have to wait for a GPU's count.
     """
     labels = batch.labels.flatten()
     real = (labels != model.config.pad_id).nonzero()[:, 0]

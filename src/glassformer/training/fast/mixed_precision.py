@@ -27,8 +27,8 @@ def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
     """A bfloat16 copy of ``model`` for the gradients, and a call that renews the copy.
 
     Each gradient of the copy adds to the model's gradient in float32. The copy shares embeddings
-    and output matrix with the model, because an update reads few rows of the embeddings, and
-    :func:`~glassformer.training.fast.loss.projected_cross_entropy` rounds the matrix itself.
+    and output matrix with the model. An update reads few rows of the embeddings, and
+    :func:`~glassformer.training.fast.loss.projected_cross_entropy` rounds the output matrix.
     """
     shared: dict[int, Any] = {
         id(table): _RoundedEmbedding(table)

@@ -279,9 +279,9 @@ class TrainConfig(
     run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
     """Directory of this training, with checkpoints, metrics and the bundle."""
     recipe: Literal["paper"] | None = None
-    """paper trains as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
-    further pairs from the given pairs, the mean of the last five checkpoints. Other given options
-    win over paper. None means the choices that learn most from the data."""
+    """Recipe paper trains as the paper does. The recipe has post-norm, Adam with equation 3 to the
+    end, no clipping, no further pairs, and the mean of the last five checkpoints. Other given
+    options win over the recipe. None means the choices that learn most from the data."""
 
     @property
     def inputs(self) -> dict[str, Files]:

@@ -103,8 +103,8 @@ class Scratch:
 class Parent:
     """The start of a fine-tuning: the weights and the subwords of another bundle.
 
-    The child keeps the parent's model, subwords and normalisation. It learns with Adam at a
-    constant low rate, which falls to zero at the end. The methods are those of :class:`Scratch`.
+    The child keeps the parent's model, subwords and normalisation. The child learns with Adam at
+    a constant low rate, which falls to zero at the end. The methods are those of :class:`Scratch`.
     """
 
     parent: Bundle

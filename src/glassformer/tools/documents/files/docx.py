@@ -1,7 +1,7 @@
 """Word documents (.docx), of which a translator gets paragraphs, notes, headers and footers.
 
 A document is a ZIP archive of XML. A paragraph holds runs, each a text of one format, and becomes a
-fragment of HTML. The commonest format of a paragraph counts as plain; a run of another format is a
+fragment of HTML. The commonest format of a paragraph counts as plain. A run of another format is a
 ``span``, and an element without text is a point. All other parts of the archive stay byte for byte.
 Fields, such as dates and page numbers, stay unchanged. The reader accepts all tracked changes.
 """
