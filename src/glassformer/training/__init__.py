@@ -1,1 +1,1 @@
-"""Learning: the loss (section 5.4), the optimiser and schedule (section 5.3), and the one loop."""
+"""Training, with the loss (section 5.4), optimiser and schedule (section 5.3), and one loop."""

@@ -1,4 +1,4 @@
-"""The batches and the random seed of each update: functions of the seed and of the place."""
+"""The batches and the random seed of each update, which follow from the seed and the place."""
 
 from collections.abc import Iterator
 
@@ -28,9 +28,9 @@ def epoch_plan(
 
 
 class BatchStream:
-    """The batches of each update, from the place in ``state`` on, which every update advances.
+    """The batches of each update, from the place in ``state`` on; each update moves the place.
 
-    It builds the rows of ``share`` only; the plan of an epoch is the same for any share.
+    The stream builds only the rows of ``share``; every share has an equal plan of an epoch.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class BatchStream:
         self._rows = self._rows_of_each_batch()
 
     def next_batches(self, *, backwards: bool = False) -> list[Batch]:
-        """The batches of the next update; ``backwards``: from target to source."""
+        """The batches of the next update, from target to source if ``backwards``."""
         return [
             make_batch(
                 self._packed, next(self._rows), self._share, backwards=backwards, shift=self._shift
@@ -68,7 +68,7 @@ class BatchStream:
 
 
 def seed_update(seed: int, update: int, rank: int) -> None:
-    """Seed torch for one update of one rank, so that dropout follows from the three numbers."""
-    # torch's CPU generator reads no more than 32 bits of a seed, so the three are mixed.
+    """Seed torch for an update of a rank; then the three arguments determine dropout."""
+    # torch's CPU generator reads only 32 bits of a seed, so SeedSequence mixes three numbers.
     [mixed] = np.random.SeedSequence((seed, update, rank)).generate_state(1)
     torch.manual_seed(int(mixed))

@@ -1,9 +1,9 @@
-"""Checkpoints: on disk, whole or not at all, all that a run needs to continue exactly.
+"""Checkpoints on disk, each whole or absent, with all that a run needs to continue exactly.
 
-One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors``, ``optimiser.json``,
-``state.json``, and ``sha256.json`` with their hashes. It is written under another name and renamed
-when it is complete. So a kill at any moment leaves the earlier checkpoints whole. A damaged
-checkpoint is set aside, and the run goes on from the checkpoint before.
+A checkpoint is a directory with ``model.safetensors``, ``optimiser.safetensors``,
+``optimiser.json``, ``state.json``, and ``sha256.json``, which holds the files' hashes. The run
+renames a directory when the directory is complete. So a kill leaves all earlier checkpoints whole.
+A run sets a damaged checkpoint aside and continues from an earlier checkpoint.
 """
 
 import json
@@ -48,10 +48,10 @@ _SIMPLE = (bool, int, float, str, type(None))
 
 @dataclass
 class RunState:
-    """The place of a run. All random numbers follow from the seed and ``update``."""
+    """The place of a run. The seed and ``update`` determine all random numbers."""
 
     update: int = 0
-    updates: int = 0  # of the whole run, as its length was at the last call; 0: with minutes
+    updates: int = 0  # of the whole run, as the last call set its length; 0 with the option minutes
     epoch: int = 0
     batch: int = 0  # batches of the epoch read so far
     tokens: int = 0
@@ -65,19 +65,19 @@ class RunState:
 
 
 def checkpoint_of(directory: Path, update: int) -> Path:
-    """The checkpoint of an update, whether it is there or not."""
+    """The path of the checkpoint of an update, which may be absent."""
     return directory / f"{update:08d}"
 
 
 def save_checkpoint(
     directory: Path, model: nn.Module, optimiser: torch.optim.Optimizer, state: RunState
 ) -> Path:
-    """Write ``directory/<update>``; the files are on the disk before the name is.
+    """Write ``directory/<update>``; the files reach the disk before that name.
 
-    :class:`InputError` if they cannot be written, as on a full disk.
+    Raises InputError if the disk does not take the files, as if it is full.
     """
     final = checkpoint_of(directory, state.update)
-    if final.exists():  # the same update has the same content
+    if final.exists():  # equal updates have equal content
         return final
     tensors, others = _stored(model, optimiser)
     try:
@@ -97,16 +97,16 @@ def save_checkpoint(
 
 
 def last_good(directory: Path) -> str:
-    """The newest checkpoint of a run that ends with an error, for the message."""
+    """Words about the newest checkpoint, for the error message of a run."""
     kept = checkpoints(directory)
     return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 
 
 def load_newest(directory: Path, model: nn.Module, note: Callable[[str], None]) -> RunState | None:
-    """Restore the model of the newest whole checkpoint; None if there is no checkpoint.
+    """Restore the model of the newest whole checkpoint; return None without a checkpoint.
 
-    Damaged newer checkpoints get another name, and ``note`` a line about each. If all are damaged,
-    InputError names the fault of the newest.
+    A damaged newer checkpoint gets another name, and ``note`` gets a line about the damage. If all
+    checkpoints are damaged, InputError names the fault of the newest.
     """
     faults: list[tuple[Path, InputError]] = []
     for path in reversed(checkpoints(directory)):
@@ -135,7 +135,7 @@ def recorded_parts(directory: Path) -> dict[str, str] | None:
 
 
 def load_checkpoint(checkpoint: Path, model: nn.Module) -> RunState:
-    """Restore the model; return the place in the run.
+    """Restore the model; return the place of the run.
 
     Raises InputError for a file that is missing or damaged, and for weights of another model.
     """
@@ -166,13 +166,13 @@ def load_optimiser(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Op
 
 
 def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
-    """Compare files of a checkpoint, or all, with their hashes; InputError names a faulty one."""
+    """Compare the named files, or all, with their hashes; InputError names a faulty file."""
     hashes = read_manifest(checkpoint)
     check_hashes(checkpoint, names or hashes, hashes, remedy="the checkpoint is of no use")
 
 
 def whole(directory: Path, updates: Sequence[int], note: Callable[[str], None]) -> list[int]:
-    """The updates whose checkpoint has undamaged weights; ``note`` gets a line about each other.
+    """The updates with undamaged weights; ``note`` gets a line about each damaged checkpoint.
 
     Raises InputError if no checkpoint is whole.
     """
@@ -210,7 +210,7 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
 def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> None:
     """Give the model the mean weights of the checkpoints of ``updates``, for evaluation.
 
-    They are added up in float64 (section 6.1). InputError for weights of another model.
+    The sum is in float64 (section 6.1). Raises InputError for weights of another model.
     """
     paths = [checkpoint_of(directory, update) for update in updates]
     shapes, sums = shapes_of(model.eval()), dict[str, Tensor]()
@@ -229,9 +229,9 @@ def check_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
 def _stored(
     model: nn.Module, optimiser: torch.optim.Optimizer
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """An optimiser's tensors and its other values, each by its weight or group and its key.
+    """An optimiser's tensors and other values; names join the weight or group and the key.
 
-    On a GPU, "on host" names the keys of the tensors that lie in the host's memory all the same.
+    If weights lie on a GPU, "on host" lists the keys of tensors in the host's memory.
     """
     device, groups = next(model.parameters()).device, _groups(optimiser)
     states = {name: optimiser.state.get(weight, {}) for name, weight in model.named_parameters()}
@@ -254,7 +254,7 @@ def _stored(
 
 
 def _check_shares(tensors: dict[str, Tensor]) -> None:
-    """Raise UsageError for tensors that share memory, which a checkpoint would part."""
+    """Raise UsageError for tensors that share memory, because a checkpoint parts such tensors."""
     owners: dict[int, str] = {}
     for path, tensor in tensors.items():
         owner = owners.setdefault(tensor.untyped_storage().data_ptr(), path)

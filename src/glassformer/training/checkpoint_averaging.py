@@ -7,7 +7,7 @@ from glassformer.training.setup.options import LengthOptions
 
 __all__ = ["averaged_updates", "best"]
 
-_WINDOW = 0.1  # of the updates up to the best validation: far earlier models spoil the mean
+_WINDOW = 0.1  # share of the updates up to the best validation; far earlier models spoil the mean
 Records = Sequence[dict[str, Any]]
 
 
@@ -17,7 +17,7 @@ def best(validations: Records, length: LengthOptions) -> dict[str, Any]:
 
 
 def averaged_updates(validations: Records, length: LengthOptions) -> list[int]:
-    """The updates whose checkpoints are averaged, in the order of time."""
+    """The updates, in the order of time, whose checkpoints enter the mean."""
     chosen = list(validations)
     if length.average == "none":
         chosen = chosen[-1:]
@@ -32,7 +32,7 @@ def averaged_updates(validations: Records, length: LengthOptions) -> list[int]:
 
 
 def _merit(validations: Records, length: LengthOptions) -> Callable[[dict[str, Any]], Any]:
-    """The key of the ranking. Scores of different pairs cannot be compared; losses nearly can."""
+    """The ranking key: scores if all validations have equally many pairs, or else losses."""
     alike = len({record.get("pairs") for record in validations}) == 1
     metric = length.metric
     if metric and metric != "loss" and alike:

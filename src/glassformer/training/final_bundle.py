@@ -16,7 +16,7 @@ from glassformer.training.setup.prepare import Prepared
 
 __all__ = ["final_bundle", "model_card", "part_scored"]
 
-_LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learnt from
+_LONGEST_ALIGNED = 200  # characters of a side of a pair that the choice of heads uses
 
 
 def final_bundle(
@@ -29,7 +29,7 @@ def final_bundle(
 ) -> Bundle:
     """The translator that a run delivers, with its model card and alignment heads.
 
-    ``note`` gets a line if the words cannot be aligned.
+    ``note`` gets a line if no heads align the words.
     """
     preprocessing = prepared.preprocessing
     bundle = Bundle(
@@ -55,7 +55,7 @@ def model_card(
     averaged: Sequence[int],
     scores: Mapping[str, Scores],
 ) -> dict[str, object]:
-    """The lines about data, training and scores in the bundle's README; for people to read."""
+    """The lines about data, training and scores for a person who reads the bundle's README."""
     parent = prepared.config.parent
     return {
         **({"parent": parent.name} if parent else {}),
@@ -72,7 +72,7 @@ def model_card(
 
 
 def part_scored(prepared: Prepared, name: str, scores: Scores) -> str:
-    """A remark if the scores are of a part of the pairs only; otherwise empty."""
+    """A remark if the scores count only a part of the pairs, or else an empty text."""
     pairs = len(prepared.texts[name])
     if scores.sentences == pairs:
         return ""

@@ -1,8 +1,8 @@
 """The one training loop.
 
-The random numbers of an update follow from the seed and the update's number alone. The batches of
-an epoch follow from the seed and the epoch. So a killed run that continues from its last checkpoint
-ends with the same bits on the same machine.
+Only the seed and an update's number determine the random numbers of the update. The seed and the
+epoch determine the batches of an epoch. So a killed run that continues from a checkpoint ends with
+the bits of an unbroken run on one machine.
 """
 
 import time
@@ -40,12 +40,12 @@ from glassformer.training.validation import Validation, ValidationSet, validate
 __all__ = ["Stopped", "Trainer"]
 
 REPORT_EVERY = 50
-_LOST = 0.03  # the greatest share of the option minutes that a kill may lose
+_LOST = 0.03  # the greatest share of the option minutes that a kill can lose
 _SAVING = 1 / 30  # the greatest share of the time for such checkpoints
 
 
 class Stopped(Exception):  # noqa: N818  no error: the run is saved and can continue
-    """A signal stopped the run, which has saved a checkpoint. ``signal`` is its number."""
+    """A signal stopped the run after a saved checkpoint. ``signal`` is the signal's number."""
 
     def __init__(self, update: int, signal_number: int) -> None:
         super().__init__(f"stopped and saved at update {update:,}; the same command continues")
@@ -72,7 +72,7 @@ class Trainer:
     def fit(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
 
-        ``ranks`` are the processes that share each batch; without torchrun, this process alone.
+        ``ranks`` are the processes that share each batch. Without torchrun, one process has all.
         """
         if ranks.size > 1:
             self.reporter.note(
@@ -106,7 +106,7 @@ class Trainer:
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
-            if state.update == 1:  # refuse it now, not hours later when saving
+            if state.update == 1:  # refuse an optimiser now, not hours later at a save
                 check_optimiser(self.model, learner.optimiser)
             last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
@@ -127,9 +127,9 @@ class Trainer:
         return min(seconds, max(_LOST * 60 * self.config.minutes, self._saving / _SAVING))
 
     def _next_update(self, ranks: Ranks) -> tuple[float, bool] | None:
-        """The learning rate and the direction of the next update; None at the end.
+        """The learning rate and the direction of the next update, or None at the end of the run.
 
-        All ranks get the same answer: a signal to any of them stops all.
+        All ranks get one answer, so a signal to any rank stops every rank.
         """
         number = self.state.update + 1
         ended = number > self.pace.updates or self._out_of_patience()
@@ -190,15 +190,15 @@ class Trainer:
         self.reporter.validated(record, validation)
 
     def validation(self) -> Validation:
-        """The scores of the model on the validation pairs, or on as many as the time allows."""
+        """The scores of the model on the validation pairs, or on as many pairs as time allows."""
         deadline = self.pace.validation_deadline()
         return validate(self.model, self.validation_set, self.prepared.parts, deadline)
 
     def load_final_weights(self) -> list[int]:
-        """Give the model the weights to deliver; return the updates of the checkpoints behind them.
+        """Give the model the weights to deliver; return the updates of the averaged checkpoints.
 
-        The mean of checkpoints (section 6.1) is validated as each checkpoint was. If the best
-        checkpoint has a better score, it is delivered alone. The metrics hold both scores.
+        The trainer validates the mean of checkpoints (section 6.1). If the best checkpoint scores
+        better than the mean, the trainer delivers that checkpoint. The metrics hold both scores.
         """
         state, config, note = self.state, self.config, self.reporter.note
         updates = whole(self.checkpoints, averaged_updates(state.validations, config), note)

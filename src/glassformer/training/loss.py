@@ -1,6 +1,6 @@
-"""The loss: cross-entropy against labels that keep a little doubt (section 5.4).
+"""The plain form of the loss, cross-entropy with label smoothing (section 5.4).
 
-The plain form; its fast twin is :mod:`glassformer.training.fast.loss`.
+The fast twin of the plain form is :mod:`glassformer.training.fast.loss`.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ __all__ = ["Losses", "batch_losses", "label_smoothed_cross_entropy"]
 
 
 Losses = Callable[..., tuple[Tensor, Tensor]]
-"""From a model and a batch on the host to the two sums of :func:`batch_losses`."""
+"""A function from a model and a batch on the host to the two sums of :func:`batch_losses`."""
 
 
 def label_smoothed_cross_entropy(
@@ -31,9 +31,9 @@ def label_smoothed_cross_entropy(
 ) -> Float[Tensor, ""]:
     r"""Section 5.4: :math:`(1-\epsilon)(-\log p_{label}) + \epsilon\,\mathrm{mean}_v(-\log p_v)`.
 
-    The mean (or sum) in nats over the labels that are not ``pad_id``; zero if all are. The
-    :math:`\epsilon` is spread over the whole vocabulary, the label included, as in Szegedy et
-    al. 2016.
+    The function returns the mean (or sum) in nats over the labels that are not ``pad_id``, or zero
+    without such labels. As in Szegedy et al. 2016, :math:`\epsilon` goes to the whole vocabulary,
+    the label included.
 
     >>> logits = torch.zeros(1, 2, 4)
     >>> round(label_smoothed_cross_entropy(logits, torch.tensor([[3, 0]])).item(), 4)
@@ -54,7 +54,7 @@ def label_smoothed_cross_entropy(
 
 
 def _check_labels(logits: Tensor, labels: Tensor, pad_id: int) -> None:
-    """Refuse logits and labels that are no pairs, or labels outside the vocabulary."""
+    """Raise an error for logits and labels of unequal shapes, or labels outside the vocabulary."""
     if logits.shape[:-1] != labels.shape:
         raise ValueError(
             f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)}: give labels of the"
@@ -67,9 +67,9 @@ def _check_labels(logits: Tensor, labels: Tensor, pad_id: int) -> None:
 def batch_losses(
     model: Transformer, batch: Batch, *, smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Sums over the target tokens: the smoothed loss, and the loss without smoothing.
+    """The sums over the target tokens of the smoothed loss and of the unsmoothed loss.
 
-    The second (its mean's exponential is the perplexity) carries no gradient.
+    The unsmoothed loss carries no gradient; the exponential of its mean is the perplexity.
     """
     batch = batch.to(model.output_weight.device)
     logits = model(batch.source, batch.target)

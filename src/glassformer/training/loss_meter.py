@@ -13,8 +13,8 @@ __all__ = ["LossMeter"]
 class LossMeter:
     """Adds up the losses of updates in ``state``, which a checkpoint keeps.
 
-    A GPU computes while the host prepares the next updates. Its losses are read late, because the
-    host has to wait for them. Until then the optimiser skips an update that is not finite.
+    A GPU computes while the host prepares the next updates. The meter reads losses late, because
+    the host waits at a read. Until a read, the optimiser skips every update that is not finite.
     """
 
     def __init__(self, state: RunState) -> None:
@@ -23,15 +23,15 @@ class LossMeter:
         self._gradient_norm = 0.0
 
     def add(self, name: str, update: Update, seconds: float) -> None:
-        """Add an update; ``name`` stands for it in errors. Losses on the host are read at once."""
+        """Add an update, which errors call ``name``; read losses on the host at once."""
         self._unread.append((name, update, seconds))
         if update.losses.device.type == "cpu":
             self.read()
 
     def read(self) -> None:
-        """Read the losses of all updates, and add the time of waiting for them.
+        """Read the losses of all updates, and add the time that the host waits.
 
-        :class:`NotFiniteError` names the first update that is not finite.
+        Raises :class:`NotFiniteError`, which names the first update that is not finite.
         """
         state = self._state
         for name, update, seconds in self._unread:
@@ -54,7 +54,7 @@ class LossMeter:
         self._unread.clear()
 
     def report(self, *, learning_rate: float) -> dict[str, Any]:
-        """The means since the last report, as a record of ``metrics.jsonl``."""
+        """The mean losses since the last report, as a record of ``metrics.jsonl``."""
         self.read()
         state, window = self._state, self._state.window
         state.window = {}
@@ -64,7 +64,7 @@ class LossMeter:
             "update": state.update,
             "epoch": state.epoch,
             "loss": window["loss"] / window["updates"],
-            "perplexity": perplexity(min(unsmoothed, 700.0)),  # finite, as JSON is
+            "perplexity": perplexity(min(unsmoothed, 700.0)),  # JSON has no infinity
             "learning_rate": learning_rate,
             "gradient_norm": self._gradient_norm,
             "tokens": state.tokens,

@@ -1,9 +1,9 @@
 """Keeps the memory that an update frees for the next update.
 
-The C library returns large freed blocks to the system. A new block then consists of pages that the
-system clears one by one at their first touch. Each update of a small model allocates a hundred
-megabytes in some hundred blocks. Clearing their 24,000 pages took about an eighth of the update's
-time.
+The C library returns large freed blocks to the system. A new block then consists of pages, and
+the system clears each page at the first access. Each update of a small model allocates a hundred
+megabytes in some hundred blocks. The system took about an eighth of the update's time to
+clear the 24,000 pages of the blocks.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ _MMAP_THRESHOLD = (-3, 32 << 20)
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep freed memory (glibc's ``mallopt``). Return whether its C library can.
+    """Let the process keep freed memory (glibc's ``mallopt``); return whether the C library can.
 
     >>> keep_freed_memory() in (True, False)
     True

@@ -18,10 +18,10 @@ from glassformer.training.parallel.ranks import ALONE, Ranks
 __all__ = ["Learner", "MixedPrecision", "NewOptimiser", "NotFiniteError", "Update", "adam_of"]
 
 NewOptimiser = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
-"""From weights to their optimiser, as :func:`adam_of`."""
+"""A function from weights to an optimiser of the weights, such as :func:`adam_of`."""
 
 MixedPrecision = Callable[[Transformer], tuple[Transformer, Callable[[], None]]]
-"""From a model to its copy in fewer bits, for the gradients, and a call that renews the copy."""
+"""A function from a model to a copy in fewer bits, and to a call that renews the copy."""
 
 
 class NotFiniteError(ArithmeticError):
@@ -30,17 +30,17 @@ class NotFiniteError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Update:
-    """Smoothed loss, loss without smoothing and gradient norm of one update; its number of tokens.
+    """Smoothed loss, unsmoothed loss, gradient norm and number of tokens of one update.
 
-    The losses are means in nats a target token. They stay on the device until :meth:`read`, which
-    waits for a GPU.
+    The losses are means in nats a target token. The losses stay on the device until :meth:`read`,
+    which waits for a GPU.
     """
 
     losses: Float[Tensor, " 3"]
     tokens: int
 
     def read(self) -> tuple[float, float, float]:
-        """The three numbers; :class:`NotFiniteError` if one is not finite."""
+        """The losses and the norm; raises :class:`NotFiniteError` if a number is not finite."""
         loss, unsmoothed, norm = self.losses.tolist()
         if not all(map(math.isfinite, (loss, unsmoothed, norm))):
             raise NotFiniteError(f"loss {loss}, gradient norm {norm}")
@@ -48,7 +48,7 @@ class Update:
 
 
 def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
-    """Adam with beta 0.9 and 0.98, epsilon 1e-9; each update sets its learning rate."""
+    """Adam with betas 0.9 and 0.98 and epsilon 1e-9; each update sets the learning rate."""
     return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
@@ -81,10 +81,10 @@ class Learner:
         return Update(losses, sum(batch.tokens for batch in batches))
 
     def gradient(self, batches: Sequence[Batch]) -> tuple[list[Tensor], Float[Tensor, " 2"]]:
-        """The gradient of all ``batches`` of all ranks, and both losses; the same on each rank.
+        """The gradient of all ``batches`` of all ranks, and both losses, equal on each rank.
 
-        Each batch adds its sum over target tokens, divided by the tokens of all batches. So N small
-        batches on R ranks give the gradient of one large batch, whatever their sizes.
+        Each batch adds a sum over target tokens, divided by the tokens of all batches. So N small
+        batches of any sizes on R ranks give the gradient of one large batch.
         """
         target_tokens = sum(batch.target_tokens for batch in batches)
         parameters = list(self.model.parameters())

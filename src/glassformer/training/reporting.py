@@ -26,23 +26,23 @@ class Reporter(Protocol):
     """Receives the events of a run."""
 
     def note(self, text: str) -> None:
-        """A line for people."""
+        """Show a line of text."""
 
     def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
-        """The means since the last report, which the metrics hold as well."""
+        """Show the mean losses since the last report, which the metrics hold as well."""
 
     def validated(self, record: dict[str, Any], validation: Validation) -> None:
-        """The scores of a validation, with its translations."""
+        """Show the scores and translations of a validation."""
 
     def close(self) -> None:
-        """The run has ended, with or without an error."""
+        """End the reports, because the run has ended, perhaps with an error."""
 
 
 def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) -> T | None:
-    """The result of ``compute``, which a translator can do without; None if an error ends it.
+    """The result of ``compute``, or None after an error, about which ``note`` gets a line.
 
-    ``note`` gets a line about the error. No fault in ``compute``, such as one of an own part, may
-    cost a finished training.
+    The translator can do without the result. So an error in ``compute``, such as an error of an own
+    part, does not end a finished training.
 
     >>> beside("score", lambda: 1 / 0, note=print)
     no score: ZeroDivisionError: division by zero
@@ -56,7 +56,7 @@ def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) 
 
 
 class Metrics:
-    """``metrics.jsonl``: a JSON object a line, of the kind update, validation, average or score.
+    """``metrics.jsonl``, whose lines are JSON objects of kind update, validation, average or score.
 
     A run that continues from a checkpoint first removes the lines after that checkpoint, and the
     scores of the end.
@@ -86,7 +86,7 @@ class Metrics:
 
 
 class TextReporter:
-    """A live line with rich on a terminal, plain lines elsewhere; on standard error."""
+    """Reports on standard error, with a live line (by rich) on a terminal, or else plain lines."""
 
     def __init__(self) -> None:
         self.console = console()

@@ -33,12 +33,12 @@ NoamSchedule = Callable[..., float]
 
 @dataclass(frozen=True)
 class Schedule:
-    """:func:`noam_schedule`, which falls to zero in a straight line at the end.
+    """:func:`noam_schedule` with a straight fall to zero at the end.
 
-    Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``. A
-    run of a known length ends better if its last steps are small. With ``anneal=0`` the schedule is
-    the paper's. With ``decay="constant"`` the rate keeps its height between the warm-up and the
-    last share.
+    Departure from the paper: the rate falls to zero over the last share ``anneal`` of ``updates``.
+    A run of known length ends better with small last steps. ``anneal=0`` gives the paper's
+    schedule. With ``decay="constant"`` the rate is constant between the warm-up and the last share
+    of the updates.
 
     >>> Schedule(updates=100, d_model=512, warmup=10, anneal=0.5).rate(100) < 1e-4
     True
@@ -81,9 +81,9 @@ class Schedule:
 
 
 def shortened(warmup: int, factor: float, *, updates: int | float) -> tuple[int, float]:
-    """Warm-up and factor for a run of ``updates``: the warm-up is at most a fifth of them.
+    """Warm-up and factor for a run of ``updates``; the warm-up is at most a fifth of ``updates``.
 
-    The highest rate is ``factor / sqrt(d_model * warmup)``: a shorter warm-up must not raise it.
+    A shorter warm-up must not raise the highest rate, ``factor / sqrt(d_model * warmup)``.
 
     >>> shortened(800, 1.2, updates=20_000), shortened(800, 1.2, updates=1_000)
     ((800, 1.2), (200, 0.6))
@@ -114,19 +114,19 @@ class SteadyPace:
         return update / self.updates
 
     def validation_due(self, update: int) -> bool:
-        """Whether to validate after this update. The loop always validates after the last."""
+        """Whether to validate after ``update``. The loop always validates after the last update."""
         return update % max(1, self.updates // self.validations) == 0
 
     def passed(self, update: int) -> None:
-        """Note the end of an update: a fixed length needs no notes."""
+        """Do nothing at the end of an update, because a fixed length needs no record."""
 
     def validated(self, portion: float) -> None:
-        """Note the end of a validation, which translated this portion of the pairs."""
+        """Do nothing at the end of a validation of a ``portion`` of the pairs."""
 
     def validation_deadline(self) -> Deadline:
-        """The end of a validation that begins now."""
+        """The deadline of a validation that begins now."""
         return Deadline()
 
     def deadline(self) -> Deadline:
-        """The end of the whole run."""
+        """The deadline of the whole run."""
         return Deadline()

@@ -1,4 +1,4 @@
-"""The length penalty and the scores at the end of a run, in the time that is left.
+"""The length penalty and the scores at the end of a run, within the remaining time.
 
 Section 6.1 of the paper: beam size and length penalty "were chosen after experimentation on the
 development set". This module chooses the lowest alpha within 0.2 points of the best score.
@@ -28,9 +28,9 @@ _MARGIN = 0.2  # of BLEU or chrF++: a smaller gain on one set may be a loss on t
 
 
 def validations_of_the_end(prepared: Prepared) -> float:
-    """The estimated time after the last validation, as a number of validations.
+    """The estimated time of the work after the last validation, as a number of validations.
 
-    A beam of 5 takes twice as long as a validation with its loss (measured). A little is to spare.
+    By measurement, a beam of 5 takes twice as long as a validation. The estimate adds a reserve.
     """
     mean_of_checkpoints = 1
     search = (2 + prepared.config.beam) / 3
@@ -40,8 +40,8 @@ def validations_of_the_end(prepared: Prepared) -> float:
 class Scorer:
     """Scores models on the texts of a run: validation, test and general pairs.
 
-    Each search gets its share of the time that is left, by the pairs of all searches to come. Once
-    this time is up, the pairs so far stand for all.
+    A search gets a share of the remaining time in proportion to its share of the remaining pairs.
+    When the search's time is up, its score counts only the pairs that the search has reached.
     """
 
     def __init__(self, prepared: Prepared, deadline: Deadline) -> None:
@@ -60,7 +60,7 @@ class Scorer:
         )
 
     def scores(self, model: Transformer, *, length_penalty: float) -> dict[str, Scores]:
-        """The scores of the model's translations, by the names of the texts."""
+        """The scores of the model's translations, with the names of the texts as keys."""
         prepared, engine = self._prepared, self._prepared.text_engine(model)
         options = SearchOptions(prepared.config.beam, length_penalty=length_penalty)
         scores = {}
@@ -76,7 +76,7 @@ class Scorer:
         return scores
 
     def gains(self, scores: dict[str, Scores]) -> dict[str, str]:
-        """The scores of the parent beside ``scores``, the child's; {} without a parent."""
+        """The scores of the parent and of the child (``scores``) as text; {} without a parent."""
         parent = self._prepared.start.parent
         if parent is None:
             return {}
@@ -96,7 +96,7 @@ class Scorer:
 
 
 def _searched(prepared: Prepared) -> int:
-    """The pairs of all searches of a :class:`Scorer`, with those for the length penalty."""
+    """The number of pairs in all searches of a :class:`Scorer`, the length penalty's included."""
     models = 2 if prepared.start.parent else 1
     return len(prepared.valid) + models * sum(map(len, prepared.texts.values()))
 
@@ -111,15 +111,15 @@ def best_penalty(
 ) -> float:
     """The lowest alpha whose score is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
 
-    The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. A beam of
-    1 has one hypothesis, so the paper's alpha stands. It searches as many pairs as the deadline
-    allows.
+    The beam search runs once, with the paper's 0.6, and each alpha ranks the hypotheses anew. With
+    a beam of 1, and so one hypothesis, the function returns the paper's alpha. The search
+    translates as many pairs as the deadline allows.
     """
     if beam == 1:
         return LENGTH_PENALTY
 
     def by_alpha(sources: list[str]) -> list[tuple[str, ...]]:
-        """The translations of each source, by each alpha."""
+        """The translations of each source, one for each alpha."""
         rows = engine.segments(sources)
         beams = engine.search(rows, SearchOptions(beam, n_best=beam))
         ranked = []
@@ -139,6 +139,6 @@ def best_penalty(
 
 
 def _rank(hypothesis: Hypothesis, alpha: float) -> tuple[bool, float]:
-    """The order of beam search: finished first, then by the penalised log-probability."""
+    """The key of beam search, which prefers finished hypotheses, then penalised probability."""
     length = len(hypothesis.tokens) + hypothesis.finished  # the end symbol counts
     return hypothesis.finished, hypothesis.log_probability / penalty(length, alpha)

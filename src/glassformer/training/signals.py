@@ -9,10 +9,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignal:
-    """Within the block, ``number`` holds the signal that arrived; 0 before.
+    """A ``with`` block in which ``number`` holds the arrived signal, or 0 before a signal.
 
     A second signal raises :class:`KeyboardInterrupt` at once. Python handles signals in the main
-    thread only: elsewhere ``number`` stays 0.
+    thread only, so in another thread ``number`` stays 0.
     """
 
     def __init__(self) -> None:

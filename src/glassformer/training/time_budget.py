@@ -1,12 +1,12 @@
-"""The option ``minutes``: as many updates as the time allows.
+"""The pace of a run with the option ``minutes``, which makes as many updates as time allows.
 
 The learning rate is a function of the *share* of the schedule that is done, from 0 to 1. After each
-update the run counts the updates that still fit, at the speed of the last ones. It divides the
-remaining share evenly among them. On a machine that becomes slower the share then grows faster. It
-never jumps, so neither does the rate, and the rate comes to its end with the time.
+update the run estimates, from its recent speed, how many updates still fit. The run divides the
+remaining share evenly among these updates. On a machine that becomes slower the share then grows
+faster. Share and rate never jump, and the schedule ends when the time ends.
 
-Each checkpoint holds the plan. A run that was killed goes on from it and measures its speed anew.
-The time of each process counts up to its last checkpoint; the time between two processes does not.
+Each checkpoint holds the plan. A killed run goes on from the plan and measures the speed anew. The
+time of a process counts up to its last checkpoint; the time between two processes does not count.
 """
 
 import math
@@ -21,22 +21,22 @@ from glassformer.training.time_limit import Deadline
 
 __all__ = ["Pace", "Plan", "TimedPace"]
 
-_PREPARING = 2  # updates of a process that do not count: they prepare memory and kernels
-_RECENT = 0.02  # share of the time whose updates give the speed
-_SHAPED = 0.02  # share of the schedule after which its curve is settled
-_FINEST = 100  # updates of a curve: with fewer, the last one would still have a high rate
+_PREPARING = 2  # first updates of a process; the speed ignores them, because they prepare kernels
+_RECENT = 0.02  # share of the time over which the run measures the speed
+_SHAPED = 0.02  # share of the schedule after which the curve is settled
+_FINEST = 100  # fewest updates of a curve: of fewer, the last would still have a high rate
 _ENDED = 0.95  # share of the schedule that every run reaches
 _LAST = 0.01  # share of the time for the last fall of the rate, if the time is up too early
-_FIRST_VALIDATION = 0.1  # share of the schedule: an earlier model hardly writes
-_VALIDATING = 0.08  # share of the time that may go into validations
-_LONGEST_VALIDATION = 0.03  # share of the time that one of them may take
-_SCORING = 0.05  # share of the time that is kept for the end before the first validation
+_FIRST_VALIDATION = 0.1  # share of the schedule; an earlier model hardly writes
+_VALIDATING = 0.08  # greatest share of the time for all validations
+_LONGEST_VALIDATION = 0.03  # greatest share of the time for one validation
+_SCORING = 0.05  # share of the time that the run keeps for scoring, before it measures
 _MOST_SCORING = 0.2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run of ``minutes`` after ``update``: its length, schedule, and seconds spent.
+    """The plan of a run of ``minutes`` after ``update``, with length, schedule and spent seconds.
 
     >>> Plan(minutes=4.0, updates=30, curve=30, update=10, share=0.5).share_at(20)
     0.75
@@ -44,20 +44,20 @@ class Plan:
 
     minutes: float
     updates: int  # of the whole run
-    curve: int  # updates of the steady run that has these learning rates
+    curve: int  # updates of the steady run with equal learning rates
     update: int = 0
-    share: float = 0.0  # of the schedule that is done
-    seconds: float = 0.0  # of the person's time that were spent
+    share: float = 0.0  # the finished share of the schedule
+    seconds: float = 0.0  # spent seconds of the minutes
     validated: float = 0.0  # the share at the last validation
     validation: float = 0.0  # the time of a validation of all pairs, in updates
 
     def share_at(self, update: int) -> float:
-        """The share of the schedule that is done after ``update``, by this plan."""
+        """The share of the schedule that this plan has finished after ``update``."""
         left = max(1, self.updates - self.update)
         return min(1.0, self.share + (1 - self.share) * (update - self.update) / left)
 
     def extended(self, minutes: float, most: int) -> "Plan":
-        """The plan of a longer run at the same place: the rate rises again, and falls anew."""
+        """The plan of a longer run at the current place, whose rate rises and falls again."""
         ratio = self.minutes / minutes
         return replace(
             self,
@@ -70,11 +70,11 @@ class Plan:
 
 
 class TimedPace:
-    """The plans of a run that has ``length.minutes``, one after the other, in ``state.plan``.
+    """The pace of a run with ``length.minutes``; ``state.plan`` holds the current plan.
 
-    - ``schedule``: of the most updates that help, the plan before any measurement.
-    - ``scoring``: the time after the last validation, as a number of validations.
-    - ``clock``: seconds that this process has spent on the run.
+    - ``schedule`` has the most updates that help, and is the plan before any measurement.
+    - ``scoring`` is the time after the last validation, as a number of validations.
+    - ``clock`` gives the seconds that this process has spent on the run.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TimedPace:
         return self.plan.updates
 
     def spent(self) -> float:
-        """Seconds of the person's time; of an earlier process, those up to its last checkpoint."""
+        """The spent seconds, in which a process before counts up to its last checkpoint."""
         return self._before + self._clock()
 
     def deadline(self) -> Deadline:
@@ -118,8 +118,8 @@ class TimedPace:
         return note
 
     def minutes_for(self, updates: int) -> int:
-        """The minutes that this many updates take, at the speed of the updates so far."""
-        each = self._state.seconds / max(1, self._state.update)  # with the validations
+        """The minutes that ``updates`` updates take, at the speed of the updates so far."""
+        each = self._state.seconds / max(1, self._state.update)  # seconds, validations included
         return math.ceil((self._reading + updates * each / (1 - _MOST_SCORING)) / 60)
 
     def share(self, update: int) -> float:
@@ -149,10 +149,10 @@ class TimedPace:
         )
 
     def validation_due(self, update: int) -> bool:
-        """Whether the last validation is long ago: validations come as often as the time allows."""
+        """Whether to validate after ``update``, because the last validation is long enough ago."""
         plan, share = self.plan, self.plan.share_at(update)
         left, longest = self._training_left(self._last), self._validation_seconds()
-        if longest < 1 / self._speed:  # even a few pairs take as long as an update
+        if longest < 1 / self._speed:  # translations of a few pairs take as long as an update
             return False
         seconds = min(plan.validation / self._speed, longest)
         gap = max(1 / self._validations, seconds / _VALIDATING * (1 - share) / left)
@@ -163,13 +163,13 @@ class TimedPace:
         return Deadline(self._validation_seconds(), self._clock)
 
     def _validation_seconds(self) -> float:
-        """The time that a validation may take after this update."""
+        """The greatest time, in seconds, of a validation after the current update."""
         if self.plan.update == self.updates:
             return 1.5 * self.deadline().left / (1 + self._scoring)
         return min(_LONGEST_VALIDATION * self._total, self._training_left(self._last) / 4)
 
     def validated(self, portion: float) -> None:
-        """Note the end of a validation, which translated this portion of the pairs."""
+        """Note the end of a validation, which translated a ``portion`` of the pairs."""
         now = self.spent()
         updates = (now - self._last) * self._speed / portion
         self._last = now
@@ -177,14 +177,14 @@ class TimedPace:
         self._put_in_force(replace(self.plan, validated=share, validation=updates, seconds=now))
 
     def _training_left(self, now: float) -> float:
-        """Seconds for updates: without the time for the last validation and the scores."""
+        """The seconds left for updates, without the time of the last validation and the scores."""
         end = _SCORING * self._total
         if self.plan.validated:
             end = self.plan.validation / self._speed * (1 + self._scoring)
         return self._total - now - min(end, _MOST_SCORING * self._total)
 
     def _measure(self, seconds: float) -> None:
-        """Note the seconds of an update: the speed is that of the last share of the time."""
+        """Note the seconds of an update, and measure the speed over the last share of the time."""
         self._measured += 1
         new = 1 - math.exp(-seconds / (_RECENT * self._total))
         if self._measured <= _PREPARING:

@@ -1,4 +1,4 @@
-"""A deadline, and as much of a work as fits before it: a slow machine translates fewer pairs."""
+"""A deadline, and work before a deadline: a slow machine translates fewer pairs."""
 
 import math
 import random
@@ -12,11 +12,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _FIRST = 16  # items of the first chunk, and the fewest of a later one
-_CHUNK = 0.125  # share of the time that a chunk may take: the machine may become slower meanwhile
+_CHUNK = 0.125  # greatest share of the time for a chunk, because the machine may become slower
 
 
 class Deadline:
-    """The time by which a work ends; without ``seconds`` it never comes.
+    """The time at which a work ends. Without ``seconds``, the deadline never comes.
 
     >>> Deadline().left
     inf
@@ -33,7 +33,7 @@ class Deadline:
         return self._end - self.clock()
 
     def share(self, portion: float) -> "Deadline":
-        """The deadline of a part of the work, which may take this portion of the time left."""
+        """The deadline of a part of the work, which takes at most ``portion`` of the time left."""
         return Deadline(portion * self.left, self.clock)
 
 
@@ -42,12 +42,12 @@ def in_time(
     items: Sequence[T],
     deadline: Deadline | None = None,
 ) -> dict[int, R]:
-    """The results of ``work`` by the places of their items: of all items, or as many as fit.
+    """The results of ``work``, by the places of the items, for as many items as fit.
 
-    ``work`` takes a chunk of items and returns a result for each. The chunks come in a mixed order,
-    always the same, so that some of the items stand for all. A chunk begins only if it fits into
-    the rest of the time, at the speed of the last one. The first chunk always begins. Without a
-    deadline all items are one chunk.
+    ``work`` takes a chunk of items and returns a result for each item. The chunks come in a fixed
+    mixed order, so that the first chunks stand for all items. A later chunk begins only if, at the
+    speed of the last chunk, it fits into the rest of the time. Without a deadline, all items are
+    one chunk.
 
     >>> in_time(lambda words: [word.upper() for word in words], ["a", "b"])
     {0: 'A', 1: 'B'}

@@ -1,4 +1,4 @@
-"""``train(config)``: the whole way from files to a scored bundle; the same call continues it."""
+"""``train(config)``, which makes a scored bundle from files, or continues a stopped run."""
 
 import time
 from collections.abc import Callable
@@ -46,9 +46,9 @@ _WORTHLESS: dict[TextMetric, float] = {"bleu": 5.0, "chrf": 20.0}
 
 @dataclass(frozen=True)
 class Run:
-    """A finished training: its directory, which is the bundle, and its scores.
+    """A finished training, with the directory of the bundle and the scores.
 
-    ``validation`` is empty, and ``test`` None, if the search for the scores failed.
+    If the search for the scores fails, ``validation`` is empty and ``test`` is None.
     """
 
     directory: Path
@@ -63,11 +63,11 @@ def train(
     parts: Parts | None = None,
     began: float | None = None,
 ) -> Run:
-    """Train a translator, or continue where an earlier call with the same options was.
+    """Train a translator, or continue the run of an earlier call with equal options.
 
-    ``parts``: the forms to train and search with; None: those of ``config.plain``.
+    ``parts`` holds the forms to train and search with; None means the forms of ``config.plain``.
 
-    ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``; None: from this call.
+    ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``, or from this call.
     Unusable data, a directory that holds a run with other options, or a loss that is not finite
     raise :class:`~glassformer.support.errors.InputError`.
     """
@@ -116,7 +116,7 @@ def train(
 def new_trainer(
     prepared: Prepared, reporter: Reporter, clock: Callable[[], float] = time.monotonic
 ) -> Trainer:
-    """Model and place in the run: new, or those of the last checkpoint.
+    """The trainer, whose model and place in the run are new or come from the last checkpoint.
 
     ``clock`` gives the seconds that this process has spent on the run.
     """
@@ -135,7 +135,7 @@ def new_trainer(
         if state.data_hash != prepared.data_hash:
             raise changed_text(run, "pairs", config.pairs)
         reporter.note(f"continuing from update {state.update:,}")
-    if not state.precision:  # measured once: another answer on the way would change the weights
+    if not state.precision:  # measure only once: another precision later would change the weights
         state.precision, reason = chosen_precision(config, device, parts)
         if reason:
             reporter.note(reason)
@@ -185,7 +185,7 @@ def _try_decoder(model: Transformer, parts: Parts, device: torch.device) -> None
 
 
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
-    """The number of updates and their rates: by the options, or by ``minutes``."""
+    """The pace (updates and learning rates), which the options or ``minutes`` decide."""
     config, packed = prepared.config, prepared.packed
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
     per_epoch = len(plan) / config.accumulate
@@ -207,7 +207,7 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
 
 
 def _length(prepared: Prepared, updates: int, done: int) -> str:
-    """The length of the run in words, with an estimate of the time of the rest on a CPU."""
+    """The length of the run in words, on a CPU with an estimate of the remaining time."""
     config = prepared.config
     if config.minutes is not None:
         return f"as many updates as {config.minutes:g} minutes allow"

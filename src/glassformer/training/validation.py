@@ -1,7 +1,7 @@
-"""Scores during training: loss on validation pairs, BLEU of their greedy translations.
+"""Scores during training: the loss on validation pairs, and BLEU of greedy translations.
 
 An early model repeats a word without an end, which would take most of the time of a short training.
-So a translation that becomes far longer than the references is cut off.
+So a validation cuts off a translation that becomes far longer than the references.
 """
 
 import math
@@ -32,7 +32,7 @@ _LONGEST = 2.0  # times the references' length
 
 @dataclass(frozen=True)
 class ValidationSet:
-    """The validation pairs, as text and as batches; the target's language, for its scores."""
+    """The validation pairs, as text and as batches, and the language of the target for scores."""
 
     pairs: Sequence[Pair]
     batches: Sequence[Batch]
@@ -42,7 +42,7 @@ class ValidationSet:
 
     @property
     def longest_target(self) -> float:
-        """The most tokens of a translation for each source token, twice that of the references."""
+        """The most tokens of a translation for each source token, twice the references' ratio."""
         source = sum(batch.tokens - batch.target_tokens for batch in self.batches)
         target = sum(batch.target_tokens for batch in self.batches)
         return _LONGEST * target / source if source else math.inf
@@ -50,7 +50,7 @@ class ValidationSet:
 
 @dataclass(frozen=True)
 class Validation:
-    """The scores of a validation, and its pairs with their translations.
+    """The scores of a validation, and the pairs with the model's translations.
 
     The loss is in nats per target token, without label smoothing.
     """
@@ -78,10 +78,10 @@ class Validation:
 def validate(
     model: Transformer, data: ValidationSet, parts: Parts, deadline: Deadline | None = None
 ) -> Validation:
-    """Score ``data``, or as many of its pairs as the deadline allows. The model is in training mode
-    afterwards. ``parts``: the forms of the loss and of the search.
+    """Score ``data``, or as many pairs of ``data`` as the deadline allows. Leave the model in
+    training mode. ``parts`` holds the forms of the loss and of the search.
 
-    :class:`NotFiniteError` if the loss is not finite: such a model translates nothing.
+    Raises :class:`NotFiniteError` without a translation if the loss is not finite.
     """
     deadline = deadline or Deadline()
     model.eval()
@@ -110,9 +110,9 @@ def mean_loss(
     losses: Losses,
     deadline: Deadline | None = None,
 ) -> float:
-    """Mean of -log p over the target tokens, end symbols counted.
+    """The mean of -log p over the target tokens, with end symbols.
 
-    After the deadline, the batches so far stand for all.
+    If the deadline comes, the mean is over the batches so far.
     """
     total, tokens = 0.0, 0
     with torch.inference_mode():

@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "BacktranslateOptions", "run"]
 
-_AT_ONCE = 1024  # lines, which are sorted by length and translated together
+_AT_ONCE = 1024  # lines that the translator sorts by length and translates together
 
 
 class BacktranslateOptions(LoadingOptions):
-    """Translate TEXT, in your target language, back into your source language with BUNDLE, and
-    write pairs for 'train --also': translation, tab, line.
+    """Translate TEXT, in your target language, back into your source language with BUNDLE. Write
+    pairs for 'train --also', each as translation, tab, line.
 
-    BUNDLE translates the other way round: for English to German, German to English (Sennrich et
-    al. 2016, "Improving NMT Models with Monolingual Data"). The same command again continues.
+    For a model from English to German, BUNDLE translates German to English (Sennrich et al. 2016,
+    "Improving NMT Models with Monolingual Data"). A second equal command continues a stopped one.
     """
 
     bundle: Path = Field(title="BUNDLE")
     """Directory of a translator from the target language into the source language."""
     text: Path = Field(title="TEXT")
-    """Text in the target language, a sentence a line; plain or gzip."""
+    """Text in the target language, plain or gzip, with a sentence a line."""
     out: Path = Field()
-    """File of pairs to write, ending in .tsv."""
+    """File of pairs to write, with the ending .tsv."""
     beam: int = Field(1, ge=1, le=MOST_BEAM)
-    """Hypotheses of the beam search; 1: greedy."""
+    """Hypotheses of the beam search; 1 means greedy search."""
     sample: bool = False
-    """Draw translations at random instead: more varied sources (Edunov et al. 2018)."""
+    """Draw translations at random, for more varied sources (Edunov et al. 2018)."""
     confidence: float = Field(0.0, ge=0, lt=1)
-    """Leave out a pair if the geometric mean of its translation's subword probabilities is lower
-    than X."""
+    """Leave out a pair if the mean probability of a subword of its translation is lower than X.
+    The mean is geometric."""
     max_lines: int | None = Field(None, ge=1)
-    """Most lines to translate; None: all."""
+    """Greatest number of lines to translate; None means all lines."""
     seed: int = Field(1, ge=0)
     """Seed of --sample."""
 
@@ -59,12 +59,12 @@ OPTIONS = BacktranslateOptions
 
 @shown_progress()
 def run(options: BacktranslateOptions) -> int:
-    """Translate, and print the number of pairs.
+    """Translate the text, and print the number of pairs.
 
-    OUT.partial has a line for each line of TEXT so far, and becomes OUT at the end.
+    OUT.partial has a line for each translated line of TEXT, and becomes OUT at the end.
 
     Raises:
-        UsageError: an option is out of its range, or does not go with another.
+        UsageError: an option is out of range, or two options do not go together.
         InputError: BUNDLE is no bundle, or TEXT cannot be read.
     """
     from glassformer.translator import Sampling
@@ -122,7 +122,7 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
 def _row(
     text: str, translation: Translation, translator: Translator, options: BacktranslateOptions
 ) -> str:
-    """The pair as a line; a blank line if the pair is left out."""
+    """The pair as a line, or a blank line for a pair that the options exclude."""
     source, target = (" ".join(side.split()) for side in (translation.text, text))
     kept = bool(source and target)
     if kept and options.confidence:

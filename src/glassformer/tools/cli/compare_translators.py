@@ -22,14 +22,14 @@ from glassformer.translator import Translator
 
 __all__ = ["compare"]
 
-_PHRASES = 12_000  # the size of the phrasebook: a 12th of it is for tests
+_PHRASES = 12_000  # the size of the phrasebook; a 12th of the phrases is for tests
 _SHOWN = 5  # phrases with their translations
 
 
 def compare(directories: Sequence[Path], out: Path, folder: Path | None) -> int:
-    """Print scores and translations of both, and draw their losses and their attention.
+    """Print scores and translations of two translators, and draw their losses and attention.
 
-    Each runs with the mistakes that it was trained with, and with the learned parts of ``folder``.
+    A translator runs with the mistakes of its training and the learned parts of ``folder``.
     """
     if directories[0].name == directories[1].name:
         raise InputError(f"{directories[0]} and {directories[1]}: expected two different names")
@@ -66,7 +66,7 @@ def compare(directories: Sequence[Path], out: Path, folder: Path | None) -> int:
 
 
 def _described(directory: Path) -> str:
-    """The directory, and the parts that its translator was trained with."""
+    """The directory, and the parts of its translator's training."""
     recorded = read_record(directory)
     mistakes = dict.fromkeys(name for each in recorded for name in each.mistakes)
     own_lessons = dict.fromkeys(
@@ -79,7 +79,7 @@ def _described(directory: Path) -> str:
 
 
 def _examples(phrases: Sequence[Phrase], translations: Mapping[str, Sequence[str]]) -> Table:
-    """A table of phrases that the two translate differently, or of the first phrases."""
+    """A table of phrases with different translations, or of the first phrases if none differ."""
     rows = list(zip(phrases, *translations.values(), strict=True))
     different = [row for row in rows if row[1] != row[2]]
     table = Table("phrase", *translations, title="phrases", title_justify="left")

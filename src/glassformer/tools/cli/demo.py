@@ -40,7 +40,7 @@ __all__ = [
     "train_on_phrases",
 ]
 
-_MOST_PHRASES = 200_000  # more take longer to draw than to train on
+_MOST_PHRASES = 200_000  # the drawing of more phrases takes longer than the training
 _WATCHED = 500  # held-out phrases that each validation translates
 
 
@@ -50,7 +50,7 @@ class PhraseOptions(Options):
     size: int = Field(36_000, ge=100, le=_MOST_PHRASES)
     """Number of training phrases."""
     epochs: float = Field(4.8, gt=0)
-    """How often the training reads the phrases."""
+    """Number of times that the training reads the phrases."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Seed of the phrases and of the training."""
 
@@ -58,19 +58,19 @@ class PhraseOptions(Options):
 class DemoOptions(PhraseOptions):
     """Train a small translator of dates, times and amounts of money, and show it at work.
 
-    The phrases come from Unicode's CLDR. Some years are held out from training, and the score is
-    over phrases with these years. The same call again skips the training.
+    The phrases come from Unicode's CLDR. The training sees no phrase with certain held-out years,
+    and the score counts phrases with held-out years. A second equal call skips the training.
     """
 
     source: str = "en"
-    """Language to translate from, as CLDR names it."""
+    """CLDR name of the language to translate from."""
     target: str = "de"
-    """Language to translate to."""
+    """CLDR name of the language to translate to."""
     directory: Path = Path("demo")
-    """Directory above the run, which is DIRECTORY/SOURCE-TARGET."""
+    """Directory of the run, whose files lie in DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
-    """Your phrases, which the demo translates and judges at the end. Left out: the demo asks for
-    them, if it runs in a terminal."""
+    """Your phrases, which the demo translates and judges at the end. Without phrases, a demo in a
+    terminal asks for some."""
 
 
 OPTIONS = DemoOptions
@@ -99,9 +99,9 @@ def train_on_phrases(
     whose: Mapping[str, str] | None = None,
     changes: Mapping[str, object] | None = None,
 ) -> tuple[Phrasebook, int]:
-    """The phrases, and the exit status of a training on them in the directory.
+    """The phrasebook, and the exit status of a training on its phrases in the directory.
 
-    The bundle gets phrases of the book as examples, and ``whose``: the owner of each part.
+    The bundle gets examples from the book, and ``whose``, which names the owner of each part.
     ``changes`` holds training options that replace the demo's.
     """
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
@@ -130,7 +130,7 @@ def train_on_phrases(
 
 
 def _config(options: DemoOptions, directory: Path) -> TrainConfig:
-    """The options of a small model and a short schedule: under three minutes on two cores."""
+    """The options of a small model and a schedule of under three minutes on two cores."""
     return TrainConfig(
         pairs=(directory / "phrases" / "train.tsv",),
         valid=(directory / "phrases" / "valid.tsv",),
@@ -143,7 +143,7 @@ def _config(options: DemoOptions, directory: Path) -> TrainConfig:
         num_encoder_layers=2,
         num_decoder_layers=2,
         norm="pre",
-        # Each phrase has one right translation, so nothing needs to stay uncertain.
+        # Each phrase has one right translation, so the model needs no doubt.
         dropout=0.0,
         label_smoothing=0.0,
         both_ways=0.0,
@@ -169,14 +169,14 @@ def _kinds(phrases: Sequence[Phrase]) -> list[str]:
 
 
 class _Watcher:
-    """Shows the same phrases after each validation, as they turn from wrong to right."""
+    """Shows a few fixed phrases after each validation, whose translations turn right in time."""
 
     def __init__(self, shown: Sequence[Phrase]) -> None:
         self.console = console()
         self.shown = shown
 
     def note(self, text: str) -> None:
-        # Exact match is the score of this corpus: the tables show it.
+        # The tables show exact match, the score of this corpus.
         if not text.startswith(("validation", "bundle")):
             self.console.print(text, markup=False)
 
@@ -194,7 +194,7 @@ class _Watcher:
             f" {record['exact_match']:.1f} % of {len(validation.pairs)} phrases with unseen years"
             " are right"
         )
-        self.console.print(title)  # a table would break its title at the table's width
+        self.console.print(title)  # a table would break the title at the table's width
         table = Table("phrase", "translation so far", "", "right translation")
         for phrase in self.shown:
             translation = translations.get(phrase.source, "")
@@ -212,7 +212,7 @@ class _Watcher:
 
 
 def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
-    """Print the exact match on phrases whose years neither training nor validation has."""
+    """Print the exact match on phrases with years that training and validation lack."""
     translations = translator.translate([phrase.source for phrase in test], beam=1)
     texts = {"right": [translation.text for translation in translations]}
     new_console().print(score_table("exact match on held-out years", test, texts))
@@ -221,7 +221,7 @@ def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
 def score_table(
     title: str, phrases: Sequence[Phrase], translations: Mapping[str, Sequence[str]]
 ) -> "Table":
-    """The exact match of each kind of phrase, with a column for each of the translations."""
+    """The exact match of each kind of phrase, with a column for each translator."""
     from rich.table import Table
 
     table = Table("kind", "phrases", *translations, title=title, title_justify="left")
@@ -237,7 +237,7 @@ def score_table(
 
 
 def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> None:
-    """Draw the cross-attention of one date: day and month change places."""
+    """Draw the cross-attention of one date, in which day and month change places."""
     try:
         from glassformer.tools.inspection.attention_of import attention_of
         from glassformer.tools.inspection.plots.attention import plot_attention

@@ -25,13 +25,13 @@ __all__ = ["OPTIONS", "DoctorOptions", "run"]
 class DoctorOptions(PairOptions):
     """Examine a corpus before training: list its faults and the pairs that training drops.
 
-    Exit status: 0 if training can start, 1 if something must be mended first.
+    The exit status is 0 if training can start, and 1 if a fault prevents training.
     """
 
     minutes: float | None = Field(None, gt=0)
     """Show the choices of 'train --minutes X' on this machine."""
     write: Path | None = None
-    """Directory for mended files; the changes are counted."""
+    """Directory for mended files; the report counts the changes."""
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the tables."""
 
@@ -41,10 +41,10 @@ OPTIONS = DoctorOptions
 
 @shown_progress()
 def run(options: DoctorOptions) -> int:
-    """Examine, print the report, and return the exit status: 1 if training could not go on.
+    """Examine the corpus and print the report; return 1 if training could not go on, else 0.
 
     Raises:
-        UsageError: options are out of range or do not go together.
+        UsageError: an option is out of range, or two options do not go together.
         InputError: a file cannot be read at all.
     """
     files = {"train": options.pairs, "valid": options.valid, "test": options.test}
@@ -127,7 +127,7 @@ def _verdict(report: Report) -> str:
 
 
 def _choices(report: Report, options: DoctorOptions) -> list[str]:
-    """The choices of a training on this corpus, in the words that it prints."""
+    """The choices of a training on this corpus, in the words that the training prints."""
     if not report.ok:
         return []
     corpus = options.model_dump(include=set(PairOptions.model_fields))
@@ -150,7 +150,7 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
 def _write(
     folder: Path, report: Report, *, parts: Mapping[str, CorpusFiles], limits: Limits
 ) -> list[str]:
-    """Writes the mended files unless the report has an error; a line for each kind of change."""
+    """Writes the mended files, or none after an error; yields a line for each kind of change."""
     if not report.ok:
         return [f"{folder}: nothing is written: mend the errors above first"]
     with working("writing"):
@@ -164,5 +164,5 @@ def _write(
 
 
 def _printable(line: str) -> str:
-    """Writes control characters of a file as escapes: a terminal would obey or hide them."""
+    """The line with escapes for control characters, which a terminal would obey or hide."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -34,45 +34,45 @@ class EvaluateOptions(LoadingOptions):
     """Score the translations of a bundle or of a file.
 
     glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
-    A TSV or JSON-lines file holds both: glassformer evaluate BUNDLE test.tsv.
+    A TSV or JSON-lines file holds both sides, as in glassformer evaluate BUNDLE test.tsv.
     glassformer evaluate --hypotheses FILE --references FILE [FILE …] scores the lines of FILE.
-    With --baseline, a second file of translations, it also tests whether the two differ by chance.
+    --baseline names a second file of translations for a significance test of the difference.
     """
 
     bundle: Path | None = Field(None, title="BUNDLE")
     """Directory of a trained translator."""
     source: Path | None = Field(None, title="SOURCE")
-    """Text to translate, a sentence a line, plain or gzip; or a file of pairs."""
+    """Text to translate, plain or gzip, with a sentence a line, or a file of pairs."""
     target: Path | None = Field(None, title="TARGET")
     """Reference translations, line for line."""
     hypotheses: Path | None = None
-    """Translations to score, instead of a bundle's."""
+    """File of translations to score, instead of a bundle's translations."""
     references: tuple[Path, ...] = ()
     """Reference translations of --hypotheses, line for line; several files hold alternatives."""
     baseline: Path | None = None
-    """Translations by another system, to compare with by paired bootstrap."""
+    """Translations by another system, for a comparison by paired bootstrap."""
     language: str | None = None
-    """Target language, such as de, by which the scores tokenise text. None: the ending of the
+    """Target language, such as de, by which the scores tokenise text. None means the ending of the
     references' name, as in test.de, or else the bundle's language."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """With a bundle: hypotheses of the beam search; 1: greedy."""
+    """Hypotheses of the beam search, with a bundle; 1 means greedy search."""
     output: Path | None = None
-    """With a bundle: a file for its translations."""
+    """File for the translations of the bundle."""
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the table."""
 
 
 OPTIONS = EvaluateOptions
 
-_MANY = 4  # words; a longer text without a space is in a language without spaces
+_MANY = 4  # words; if a longer text has no space, its language has no spaces
 
 
 @shown_progress()
 def run(options: EvaluateOptions) -> int:
-    """Translate if a bundle is given, score, print the scores, and return the exit status 0.
+    """Translate with a bundle, if there is one; print the scores; return the exit status 0.
 
     Raises:
-        UsageError: options are missing, or do not go together.
+        UsageError: an option is missing, or two options do not go together.
         InputError: a file cannot be read or written, or the files have unequal lengths.
     """
     texts_file, references = _files(options)
@@ -102,9 +102,9 @@ def run(options: EvaluateOptions) -> int:
 
 
 def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
-    """The file to translate or to score, and the files of references; a file of pairs has none.
+    """The file to translate or score, and the reference files (none beside a file of pairs).
 
-    UsageError: the options do not go together.
+    Raises UsageError if the options do not go together.
     """
     of_bundle = {"BUNDLE": options.bundle, "SOURCE": options.source, "TARGET": options.target}
     of_files = {"--hypotheses": options.hypotheses, "--references": options.references}
@@ -168,7 +168,7 @@ def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
 def _translate(
     directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
 ) -> tuple[list[str], float | None, str | None]:
-    """The bundle's translations, the loss of the references under its model, and its language."""
+    """The bundle's translations, its model's loss on the references, and its language."""
     if options.output:
         check_output("--output", options.output)
     options.set_threads()
@@ -180,7 +180,7 @@ def _translate(
         write_atomically(options.output, "".join(lines).encode())
     try:
         return hypotheses, reference_loss(translator, sources, references), language
-    except InputError as error:  # a reference too long for the model; the other scores stand
+    except InputError as error:  # a reference is too long for the model; all other scores stand
         print(f"glassformer: no loss: {error}", file=sys.stderr)
         return hypotheses, None, language
 

@@ -26,18 +26,18 @@ class ExportOptions(Options):
     out: Path = Field(title="OUT")
     """Directory or file of the exported model; the command makes it."""
     to: Literal["ctranslate2", "hugging-face", "argos", "page"] = "ctranslate2"
-    """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
-    with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. page: one
-    .html file that translates in a browser, offline."""
+    """Form of the export. ctranslate2 reads and writes SentencePiece pieces. hugging-face is for
+    transformers, with a tokenizer. argos is a package for Argos Translate and LibreTranslate. page
+    is one .html file that translates offline in a browser."""
     source_language: str | None = None
     """Code of the source language, such as en, for a multilingual bundle or a package of argos.
-    None: the bundle's."""
+    None means the bundle's language."""
     target_language: str | None = None
-    """Code of the target language. None: the bundle's."""
+    """Code of the target language. None means the bundle's language."""
     quantization: str | None = None
-    """Number format of the weights. ctranslate2, argos: float32, float16, bfloat16, int8,
-    int8_float32, int8_float16, int8_bfloat16, int16. hugging-face: the first three. page: int8,
-    float16, float32. None: float32, but int8 for argos and page."""
+    """Number format of the weights. ctranslate2 and argos take float32, float16, bfloat16, int8,
+    int8_float32, int8_float16, int8_bfloat16, int16; hugging-face takes float32, float16, bfloat16;
+    page takes int8, float16, float32. None means int8 for argos and page, else float32."""
 
 
 OPTIONS = ExportOptions
@@ -45,10 +45,10 @@ OPTIONS = ExportOptions
 
 @shown_progress()
 def run(options: ExportOptions) -> int:
-    """Export, and print the place, the program, the number format and the size.
+    """Export the translator, and print its place, program, number format and size.
 
     Raises:
-        UsageError: the program cannot hold an option of the model, or OUT exists.
+        UsageError: the other program does not know an option of the model, or OUT exists.
         InputError: BUNDLE is no bundle, or a package is not installed.
     """
     default = "int8" if options.to in ("argos", "page") else "float32"
@@ -64,7 +64,7 @@ def run(options: ExportOptions) -> int:
 
 
 def _bundle(options: ExportOptions) -> Bundle:
-    """The bundle; a multilingual bundle is reduced to the languages of the options."""
+    """The bundle, which keeps only the languages of the options if it is multilingual."""
     from glassformer.bundle import load_bundle
 
     bundle = load_bundle(options.bundle)

@@ -15,9 +15,9 @@ __all__ = ["OPTIONS", "ImportOptions", "run"]
 class ImportOptions(Options):
     """Read the translator in SOURCE, and write it as a new BUNDLE.
 
-    SOURCE is one of these; nothing is downloaded:
-    a directory of Hugging Face's transformers, in safetensors and with its SentencePiece models (or
-    tokenizer.json of NLLB and mBART-50): MarianMT (OPUS-MT), M2M100, NLLB-200 or mBART-50;
+    The command downloads nothing. SOURCE is one of three kinds:
+    a directory of Hugging Face's transformers with safetensors and SentencePiece models (or
+    tokenizer.json of NLLB and mBART-50), for MarianMT (OPUS-MT), M2M100, NLLB-200 or mBART-50;
     a directory of CTranslate2 with its SentencePiece models;
     a package of Argos Translate.
     """
@@ -29,7 +29,7 @@ class ImportOptions(Options):
     source_language: str | None = None
     """Code of the source language, as the model names it: en, eng_Latn, en_XX."""
     target_language: str | None = None
-    """Code of the target language; a multilingual model needs it."""
+    """Code of the target language, which a multilingual model needs."""
 
 
 OPTIONS = ImportOptions
@@ -37,7 +37,7 @@ OPTIONS = ImportOptions
 
 @shown_progress()
 def run(options: ImportOptions) -> int:
-    """Import, and print the family, the size, the languages and the differences.
+    """Import the translator, and print its family, size, languages and differences.
 
     Raises:
         UsageError: BUNDLE is not empty, or a language is missing or unknown.

@@ -1,4 +1,4 @@
-"""``glassformer learn``: build the Transformer part by part; a check names each mistake."""
+"""``glassformer learn``: a person builds the Transformer, and checks name each mistake."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ class LearnOptions(Options, ABC):
 
     @abstractmethod
     def run(self) -> int:
-        """Do the work; the exit status."""
+        """Do the work; return the exit status."""
 
 
 class FolderOptions(LearnOptions):
@@ -90,7 +90,7 @@ class LessonOptions(FolderOptions):
     """The options of all kinds that read one lesson."""
 
     lesson: str | None = Field(None, title="LESSON")
-    """A lesson or exercise by name or number. Left out: the first lesson that is not learned."""
+    """Name or number of a lesson or exercise. None means the first unlearned lesson."""
 
     def chosen(self) -> tuple[Folder, Lesson]:
         """The folder and the lesson."""
@@ -103,7 +103,7 @@ class LessonOptions(FolderOptions):
 class CheckOptions(LessonOptions):
     """Check a lesson once; exit status 0 if it is right.
 
-    If FOLDER holds the folders of several learners, each of them gets a line.
+    If FOLDER holds the folders of several learners, each learner gets a line.
     """
 
     json_: bool = Field(False, alias="json")
@@ -157,10 +157,10 @@ class CheckOptions(LessonOptions):
 
 
 class HintOptions(LessonOptions):
-    """Check a lesson; print a hint on the first wrong hole: 1 idea, 2 shapes, 3 code."""
+    """Check a lesson; print a hint on the first hole with wrong code."""
 
     number: int = Field(1, ge=1, le=3)
-    """The number of the hint."""
+    """Number of the hint: 1 gives the idea, 2 the shapes, 3 the code."""
 
     def run(self) -> int:
         from glassformer.tools.learn.examine import checked_once
@@ -174,7 +174,7 @@ class HintOptions(LessonOptions):
 
 
 class SolutionOptions(LessonOptions):
-    """Print a diff of your code and the package's, and the answers to the questions."""
+    """Print the differences between your code and the package's, and the lesson's answers."""
 
     def run(self) -> int:
         from glassformer.tools.learn.messages import print_solution
@@ -186,7 +186,7 @@ class SolutionOptions(LessonOptions):
 
 
 class StatusOptions(FolderOptions):
-    """Print figure 1 with your parts marked, and the learned lessons."""
+    """Print figure 1 with marks on your parts, and the learned lessons."""
 
     svg: Path | None = None
     """Also draw figure 1 into this file: .svg or .png."""
@@ -208,7 +208,7 @@ class StatusOptions(FolderOptions):
 
 
 class ResetOptions(LessonOptions):
-    """Write a lesson's file anew, and keep your version beside it as FILE.old."""
+    """Write a lesson's file anew, and keep your version as FILE.old."""
 
     def run(self) -> int:
         folder, chosen = self.chosen()
@@ -222,18 +222,18 @@ class ResetOptions(LessonOptions):
 
 
 class TrainOptions(FolderOptions, PhraseOptions):
-    """Train a translator of dates and amounts with your parts in it, and score it.
+    """Train and score a translator of dates and amounts that runs your parts.
 
-    Phrases and sizes are as in 'glassformer demo'; norm, label smoothing and dropout are the
-    paper's. The plain forms of the code run.
+    Phrases and sizes are as in 'glassformer demo'; norm, label smoothing and dropout are as in the
+    paper. All other parts run in plain form.
     """
 
     epochs: float = Field(2.0, gt=0)
-    """How often the training reads the phrases."""
+    """Number of times that the training reads the phrases."""
     mistake: tuple[str, ...] = ()
-    """Known mistakes to make, by their ids, in place of right parts."""
+    """Ids of known mistakes, each of which replaces a right part."""
     out: Path | None = None
-    """Directory of the translator. Left out: FOLDER/translator, followed by the mistakes' ids."""
+    """Directory of the translator. None means FOLDER/translator, with the ids of the mistakes."""
 
     def run(self) -> int:
         from glassformer.tools.cli.own_translator import train_own
@@ -245,19 +245,19 @@ class TrainOptions(FolderOptions, PhraseOptions):
 
 
 class CompareOptions(LearnOptions):
-    """Compare two translators of 'learn train': scores, translations, losses, attention.
+    """Compare scores, translations, losses and attention of two translators of 'learn train'.
 
-    Each runs with the mistakes that it was trained with.
+    Each translator runs with the mistakes of its own training.
     """
 
     first: Path = Field(title="A")
     """Directory of a translator."""
     second: Path = Field(title="B")
-    """Directory of another translator, or the id of a mistake that was trained beside A."""
+    """Directory of another translator, or the id of a mistake whose translator is beside A."""
     out: Path = Path("compared")
     """Directory of the two pictures."""
     parts: Path | None = None
-    """Run the learned parts of this folder. Left out: run the package's."""
+    """Folder whose learned parts run. None means that the package's parts run."""
 
     def run(self) -> int:
         from glassformer.tools.cli.compare_translators import compare
@@ -284,5 +284,5 @@ OPTIONS: dict[str, type[LearnOptions]] = {
 
 
 def run(options: LearnOptions) -> int:
-    """Run one kind of ``learn``; the exit status."""
+    """Run one kind of ``learn``; return the exit status."""
     return options.run()

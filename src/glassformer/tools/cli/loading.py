@@ -26,13 +26,13 @@ _LARGE = 512  # d_model; products of smaller models gain nothing from several th
 def wait_asleep() -> None:
     """Let torch's threads sleep while they wait; call it before the first import of torch.
 
-    Threads that wait awake make a server many times slower on a busy machine.
+    Threads that wait in a loop make a server many times slower on a busy machine.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def parts_of(bundle: Path, folder: Path | None, stock: Parts) -> AbstractContextManager[Parts]:
-    """A context with the parts that run a bundle: own parts if it has any, or else ``stock``.
+    """A context with the parts that run a bundle: its own parts if any, or else ``stock``.
 
     The code of own parts comes from ``folder``, or from the package if ``learn train`` made the
     bundle. Only own parts import the lessons.
@@ -46,23 +46,23 @@ def parts_of(bundle: Path, folder: Path | None, stock: Parts) -> AbstractContext
 
 
 class LoadingOptions(Options):
-    """The languages of a multilingual model; the engine and machine that run the translator."""
+    """The languages of a multilingual model, and the engine and machine that run the model."""
 
     source_language: str | None = None
-    """Source language of a multilingual model, such as en. None: the one chosen by 'import'."""
+    """Source language of a multilingual model, such as en. None means the choice of 'import'."""
     target_language: str | None = None
-    """Target language of a multilingual model. None: the one chosen by 'import'."""
+    """Target language of a multilingual model. None means the choice of 'import'."""
     engine: EngineName = "torch"
-    """Engine that translates. ctranslate2: the same translations, faster (extra ctranslate2)."""
+    """Engine that translates. ctranslate2 (extra ctranslate2) gives equal translations faster."""
     quantization: str = "float32"
-    """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
-    differences. With torch also bfloat16, for machines with matrix units for it."""
+    """Number type of the weights. Both engines take float32. ctranslate2 also takes int8, which is
+    faster with small differences. torch also takes bfloat16, which needs bfloat16 matrix units."""
     verify: bool = True
-    """Compare the files of the bundle with their checksums."""
+    """Whether to compare the checksums of the bundle's files."""
     device: str = "auto"
-    """Device of the model: cpu, cuda, or auto."""
+    """Device of the model, which is cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
-    """Number of CPU threads. 0: all."""
+    """Number of CPU threads. 0 means all threads."""
 
     def set_threads(self) -> None:
         """Let torch compute with ``threads`` threads; CTranslate2 then starts as many."""
@@ -72,7 +72,7 @@ class LoadingOptions(Options):
             torch.set_num_threads(self.threads)
 
     def load(self, directory: Path, parts: Parts | None = None) -> Translator:
-        """The translator in ``directory``; ``parts`` of None are FAST.
+        """The translator in ``directory``; ``parts=None`` stands for FAST.
 
         Raises:
             UsageError: an option does not fit the bundle or the machine.
@@ -94,17 +94,17 @@ class LoadingOptions(Options):
     def load_to_serve(
         self, directories: Iterable[Path], parts: Parts | None = None
     ) -> dict[str, Translator]:
-        """The translators by their directories; sets torch's threads for a server.
+        """The translators by their directories; the call sets torch's threads for a server.
 
-        With ``threads`` 0, torch gets one thread if all models are small, or else all.
+        With ``threads=0``, torch gets one thread if all models are small, or else all threads.
         """
         import torch
 
         from glassformer.support.threads import torch_threads
 
         self.set_threads()
-        # With threads of its own for loading, torch would later have more threads than the machine
-        # has cores: translation would run at half the speed.
+        # If torch loaded with threads of its own, it would later have more threads than the
+        # machine has cores, and translation would run at half the speed.
         with torch_threads(1):
             translators = {str(path): self.load(path, parts=parts) for path in directories}
         small = all(translator.model.config.d_model < _LARGE for translator in translators.values())

@@ -24,43 +24,43 @@ __all__ = ["OPTIONS", "LookOptions", "run"]
 
 
 class LookOptions(LoadingOptions):
-    """Look inside the translator in BUNDLE: a page on this machine, or one file to mail."""
+    """Look inside the translator in BUNDLE, on a local page or in one file to mail."""
 
     bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
     text: str | None = None
-    """Sentence to begin with; None: an example from the bundle, if there is one."""
+    """First sentence to show; None means an example from the bundle, if the bundle has one."""
     out: Path | None = None
     """Write the page for TEXT into this one .html file, which needs no server."""
     live: bool = False
     """Put the whole translator into the file of --out, which then translates any text offline."""
     exact: Literal["float16", "float32"] | None = None
-    """Number format of the weights in the file of --live; None: int8, a quarter of float32."""
+    """Number format of the weights with --live; None means int8, a quarter of float32."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses of the beam search; 1: greedy."""
+    """Hypotheses of the beam search; 1 means greedy search."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
-    """The paper's alpha (section 6.1); None: the bundle's."""
+    """The paper's alpha (section 6.1); None means the bundle's alpha."""
     glossary: Path | None = None
     """File of terms, as for 'glassformer translate'; the page marks the terms."""
     port: int = Field(0, ge=0, le=65535)
-    """Port of the page on 127.0.0.1; 0: any free port."""
+    """Port of the page on 127.0.0.1; 0 means any free port."""
     browser: bool = True
     """Open the page in the browser."""
     parts: Path | None = None
-    """Folder of 'glassformer learn' whose learned parts run, with plain forms for the rest. Their
-    code runs: give your own folder."""
+    """Folder of 'glassformer learn' whose learned parts run, with plain forms for the rest. The
+    command runs the folder's code, so give your own folder."""
     threads: int = Field(0, ge=0, le=1024)
-    """CPU threads; 0: one if the model's d_model is below 512, or else all."""
+    """Number of CPU threads; 0 means one for a d_model below 512, or else all."""
 
 
 OPTIONS = LookOptions
 
 
 def run(options: LookOptions) -> int:
-    """Write the file, or serve the page until it is interrupted.
+    """Write the file, or serve the page until an interrupt.
 
     Raises:
-        UsageError: the options do not fit each other, or the translator is too large for a page.
+        UsageError: two options do not fit together, or the translator is too large for a page.
         InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
         OSError: the file cannot be written.
     """

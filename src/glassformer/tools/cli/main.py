@@ -1,6 +1,6 @@
 """``glassformer COMMAND``: finds the command, parses its options, prints each error as one line.
 
-Exit status: 0 for success, 1 if the work failed, 2 if the call was wrong.
+The exit status is 0 for success, 1 for failed work, 2 for a wrong call.
 """
 
 import io
@@ -48,12 +48,12 @@ _LESS = "end other programs, or give this one more memory"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the module of that name in this package does the work."""
+    """Run one command, whose module in this package does the work."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None:  # as after `>&-`
         return _print_error("standard output is closed", 1)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # if a terminal lacks a letter
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may lack a letter
             stream.reconfigure(errors="backslashreplace")
     try:
         status = _dispatch(words)
@@ -117,12 +117,12 @@ def _run(command: str, words: list[str]) -> int:
     try:
         with naming_options(options):
             return int(module.run(parse_options(options, words)))
-    except ValidationError as error:  # raised by the work, as by sizes that make no model
+    except ValidationError as error:  # the work raises it, as for sizes that make no model
         raise UsageError(option_fault(error)) from error
 
 
 def module_of(command: str) -> ModuleType:
-    """The module of a command; ``import``, a keyword of Python, is in ``import_``."""
+    """The module of a command; ``import_`` holds ``import``, which is a keyword of Python."""
     return import_module(f"glassformer.tools.cli.{command}{'_' * iskeyword(command)}")
 
 
@@ -156,7 +156,7 @@ def _table(texts: Mapping[str, str]) -> str:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out, in the words of Python, torch, CUDA, C++ or the linker."""
+    """Whether the error of Python, torch, CUDA, C++ or the linker says that memory ran out."""
     message = str(error).lower()
     return isinstance(error, MemoryError) or any(words in message for words in _NO_MEMORY)
 
@@ -168,7 +168,7 @@ def _print_error(error: object, status: int) -> int:
 
 
 def _end_output() -> None:
-    """Write the rest of the output; after a failure, let Python not try again as it exits."""
+    """Write the rest of the output; after a failure, stop Python's second attempt at exit."""
     try:
         sys.stdout.flush()
     except OSError:

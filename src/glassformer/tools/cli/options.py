@@ -1,9 +1,9 @@
 """From the command line and a YAML file to a command's options, with one-line errors.
 
-A command's options are one pydantic class. Its fields' types, bounds, defaults and docstrings make
-the argparse parser, the ``--help`` and the checks. A field with a ``title`` is positional, such as
-BUNDLE; any other field is a flag, named by its alias if it has one. ``groups`` of the class names
-the headings of the help and the first field under each.
+A command's options are one pydantic class. The types, bounds, defaults and docstrings of its fields
+make the argparse parser, the ``--help`` and the checks. A field with a ``title`` is positional.
+Any other field is a flag, which an alias renames. The class
+attribute ``groups`` names the headings of the help, and the first field under each heading.
 """
 
 import argparse
@@ -38,7 +38,7 @@ _CONFIG = "YAML file of options; an option on the line wins over it (default: no
 
 @dataclass(frozen=True)
 class _Option:
-    """A field, and its form on the command line: ``--d-model``, or a positional such as BUNDLE."""
+    """A field with its command-line form, ``--d-model`` or a positional such as BUNDLE."""
 
     field: str
     info: FieldInfo
@@ -52,7 +52,7 @@ class _Option:
 
     @property
     def types(self) -> list[Any]:
-        """The alternatives of the field's type; NoneType is among them if None is allowed."""
+        """The alternatives of the field's type, with NoneType if the field allows None."""
         kind = self.info.annotation
         return list(get_args(kind)) if get_origin(kind) in (Union, UnionType) else [kind]
 
@@ -105,7 +105,7 @@ def _metavar(kind: Any) -> str:
 
 
 class _Store(argparse.Action):
-    """Stores the words or the truth value of an option; refuses an option given twice."""
+    """Stores the words or the truth value of an option; refuses a second use of an option."""
 
     def __call__(
         self,
@@ -121,7 +121,7 @@ class _Store(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises its errors; takes words such as "-1e-3" for values."""
+    """A parser that raises errors, and reads words such as "-1e-3" as values."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(add_help=False, allow_abbrev=False, **settings)
@@ -133,14 +133,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Breaks lines only between words, so that ``--api-key-file`` stays whole."""
+    """A formatter that breaks lines between words only: ``--api-key-file`` stays whole."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 def help_text(options: type[Options], command: str) -> str:
-    """Every option with its docstring and its default, as wide as the terminal."""
+    """Every option with its docstring and its default, in lines of the terminal's width."""
     known = _options_of(options)
     parser = _parser(known, options.groups)
     for option in known:
@@ -158,7 +158,7 @@ def help_text(options: type[Options], command: str) -> str:
 def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
     """The checked options of a command line.
 
-    ``--config FILE`` reads options from that file; an option on the line wins over the file.
+    ``--config FILE`` reads options from FILE; an option on the command line wins over FILE.
 
     Raises:
         UsageError: an option is unknown, missing, given twice, or of a wrong type or range.
@@ -178,7 +178,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
 
 @contextmanager
 def naming_options(options: type[Options]) -> Iterator[None]:
-    """Replace the argument that an error names by the option that holds it."""
+    """In an error that names an argument, put the option that holds the argument."""
     names = {option.field: option.name for option in _options_of(options)}
     try:
         yield
@@ -206,9 +206,9 @@ def option_fault(error: ValidationError, names: Mapping[str, str] | None = None)
     name = (names or {}).get(where[0], where[0]) if where else ""
     if fault["type"] == "missing":
         return f"{name} is missing" if len(where) == 1 else f"{name}: too few values"
-    if fault["type"] == "value_error":  # the message of a validator is complete
+    if fault["type"] == "value_error":  # a validator's message is complete
         return f"{name} {fault['ctx']['error']}".strip()
-    # For a value that fits none of several types, pydantic has a fault at each (field, type).
+    # If a value fits none of several types, pydantic has a fault at each (field, type).
     union = len(where) > 1 and isinstance(fault["loc"][1], str)
     alternatives = [other for other in others if union and other["loc"][0] == where[0]]
     first, *more = dict.fromkeys(expected_words(item["msg"]) for item in (fault, *alternatives))
@@ -225,7 +225,7 @@ def _shown(value: Any) -> str:
 
 
 def _options_of(options: type[Options]) -> list[_Option]:
-    """The options of a command: ``shown_first``, its other options, then options that it shares."""
+    """The options of a command: ``shown_first``, other own options, then shared options."""
     declared, first = inspect.get_annotations(options), options.shown_first
 
     def place(option: _Option) -> int:
@@ -282,7 +282,7 @@ def _from_line(
 
 
 def _remedy(flag: str, known: Iterable[_Option]) -> str:
-    """A hint: the nearest option, or how to write a positional that was given as a flag."""
+    """A hint that names the nearest option, or shows how to write a positional without a flag."""
     for option in known:
         if option.info.title and flag in option.flags:
             return f": write {option.name} without it"
@@ -297,7 +297,7 @@ def _dashed(word: str) -> str:
 
 
 def _placed(words: list[str], known: Iterable[_Option], usage_end: str) -> dict[str, Any]:
-    """The values of the positionals, in their order."""
+    """The values of the positionals, in the order of the positionals."""
     positionals = [option for option in known if option.info.title]
     values: dict[str, Any] = {}
     for positional in positionals:

@@ -23,13 +23,13 @@ __all__ = ["running", "train_own", "with_parts"]
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
-# The paper's norm, label smoothing and dropout are on, so that every lesson's code runs.
+# With the paper's norm, label smoothing and dropout, every lesson's code runs.
 _TRAINING = {"plain": True, "norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
 _BEAM, _SEARCHED = 4, 200
 
 
 def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoOptions) -> int:
-    """Train the demo's translator with the learned parts and the mistakes; the exit status."""
+    """Train the demo's translator with learned parts and mistakes; return the exit status."""
     parts = chosen_parts(folder, mistakes)
     whose = {part.place: part.whose for part in parts}
     write_record(out, parts, folder)
@@ -54,9 +54,9 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
 
 @contextmanager
 def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Parts]:
-    """The parts of a folder of lessons, and the mistakes that the bundle was trained with.
+    """The parts of a folder of lessons, and the mistakes of the bundle's training.
 
-    Without a folder and without mistakes, the ``stock`` parts.
+    Without a folder and without mistakes, the function yields the ``stock`` parts.
     """
     if folder is None and not any(each.mistakes for each in read_record(bundle)):
         yield stock
@@ -70,7 +70,7 @@ def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Part
 
 
 def _print_parts(whose: Mapping[str, str]) -> None:
-    """Print each owner's lessons, and by name the parts with a mistake and the unused parts."""
+    """Print each owner's lessons, and the names of mistaken parts and of unused parts."""
     owners: dict[str, list[str]] = {}
     for lesson in lessons():
         for place in lesson.holes.values():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "PlotOptions", "run"]
 
-_LONGEST = 5_000  # positions, columns, words: more do not fit a picture
+_LONGEST = 5_000  # positions, columns or words; a picture holds no more
 Width = Annotated[int, Field(ge=1, le=10**9)]
 Part = Literal["encoder", "decoder", "cross"]
 
@@ -32,7 +32,7 @@ class PlotOptions(Options, ABC):
     """The options of a picture."""
 
     out: Path | None = None
-    """File of the picture, .png or .svg. None: named after the kind, such as masks.png."""
+    """File of the picture, .png or .svg. None takes the kind as name, such as masks.png."""
 
     @abstractmethod
     def draw(self) -> Figure:
@@ -40,16 +40,16 @@ class PlotOptions(Options, ABC):
 
 
 class MasksOptions(PlotOptions):
-    """The masks of the given sentences: the keys that each query may attend to."""
+    """The masks of the given sentences, which show the keys that each query may attend to."""
 
     source: str | None = None
-    """A source sentence; the end symbol is added."""
+    """A source sentence; the command adds the end symbol."""
     target: str | None = None
-    """A target sentence; the start symbol is added."""
+    """A target sentence; the command adds the start symbol."""
     bundle: Path | None = None
-    """Cut the sentences by this translator's tokenizers; None: at white space."""
+    """Cut the sentences by this translator's tokenizers; None cuts them at white space."""
     padding: int = Field(2, ge=0, le=500)
-    """Padding symbols after each sentence, as beside a longer sentence in a batch."""
+    """Number of padding symbols after each sentence, as in a batch with a longer sentence."""
 
     def draw(self) -> Figure:
         from glassformer.tools.inspection.plots.masks import PAD, plot_masks
@@ -73,17 +73,17 @@ class PositionsOptions(PlotOptions):
     view: Literal["lines", "heatmap"] = "lines"
     """The picture to draw."""
     d_model: int = Field(128, ge=2, le=_LONGEST, multiple_of=2)
-    """Width of the table; even."""
+    """Width of the table, an even number."""
     length: int = Field(100, ge=1, le=_LONGEST)
     """Number of positions."""
     columns: tuple[int, ...] = ()
-    """With --view lines: the columns, from 0. Left out: four that fit d_model."""
+    """Columns to draw with --view lines, from 0. Without them, four columns fit d_model."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Layout = "interleaved"
-    """Sines and cosines in turn (the paper), or all sines first (tensor2tensor)."""
+    """Order of the columns: sines and cosines in turn (paper), or sines first (tensor2tensor)."""
     frequencies: Frequencies = "paper"
-    """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
+    """Frequencies: 10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
 
     def draw(self) -> Figure:
         from glassformer.model.positions import TableOptions
@@ -105,7 +105,7 @@ class ScheduleOptions(PlotOptions):
     d_model: tuple[Width, ...] = Field((512, 512, 256), min_length=1)
     """Width of each model."""
     warmup: tuple[Width, ...] = (4_000, 8_000, 4_000)
-    """Updates of the rising rate; one number for each d_model."""
+    """Number of updates with a rising rate, one number for each d_model."""
     updates: int = Field(20_000, ge=2, le=10**9)
     """The last update in the picture."""
 
@@ -126,9 +126,9 @@ class ScheduleOptions(PlotOptions):
 
 
 class TrainingOptions(PlotOptions):
-    """One training's loss, learning rate and validation scores, or the losses of several.
+    """One training's loss, learning rate and validation scores, or several trainings' losses.
 
-    Several runs, such as runs of different seeds, get a table of final scores too.
+    Several runs, such as runs with different seeds, also get a table of final scores.
     """
 
     runs: tuple[Path, ...] = Field(min_length=1, title="RUN [RUN ...]")
@@ -168,9 +168,9 @@ class SearchedOptions(SentenceOptions, ABC):
     """A translator and a sentence, and the options of the search."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses of the beam search; 1: greedy."""
+    """Hypotheses of the beam search; 1 means greedy search."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
-    """The paper's alpha (section 6.1); None: the bundle's."""
+    """The paper's alpha (section 6.1); None means the bundle's alpha."""
 
     def traced(self, translator: Translator) -> Trace:
         """Build the trace; print the translation, and the parts that the trace leaves out."""
@@ -185,16 +185,16 @@ class SearchedOptions(SentenceOptions, ABC):
 
 
 class AttentionOptions(SentenceOptions):
-    """The attention maps of one sentence: all layers and heads, or one."""
+    """The attention maps of one sentence, in all layers and heads or in one."""
 
     target: str | None = None
-    """The target sentence; None: the translator's own translation."""
+    """The target sentence; None means the translator's own translation."""
     part: Part = "cross"
-    """Self-attention of encoder or decoder, or cross-attention."""
+    """Kind of attention: self-attention of encoder or decoder, or cross-attention."""
     layer: int | None = None
-    """Only this layer, counted from 1; None: all."""
+    """Number of the only layer to draw, from 1; None means all layers."""
     head: int | Literal["mean"] | None = None
-    """Only this head, counted from 1, or the mean of the heads; None: all."""
+    """Number of the only head to draw, from 1, or the mean of the heads; None means all heads."""
 
     def draw(self) -> Figure:
         from glassformer.tools.inspection.attention_of import attention_of
@@ -210,12 +210,12 @@ class AttentionOptions(SentenceOptions):
 
 
 class AlignmentOptions(SearchedOptions):
-    """Word alignment: lines from each source word to its target words."""
+    """Word alignment, with lines from each source word to the aligned target words."""
 
     layer: int | None = None
-    """Layer of the cross-attention, counted from 1; None: the best for alignment."""
+    """Layer of the cross-attention, from 1; None means the best layer for alignment."""
     head: int | None = None
-    """Head of that layer, counted from 1; None: the best for alignment."""
+    """Head of the cross-attention layer, from 1; None means the best head for alignment."""
 
     def draw(self) -> Figure:
         from glassformer.alignment.align import Heads, align
@@ -238,7 +238,7 @@ class AlignmentOptions(SearchedOptions):
 
 
 class Figure1Options(SearchedOptions):
-    """The paper's figure 1 for a translator, with a sentence's shapes and the parameters."""
+    """The paper's figure 1 for a translator, with tensor shapes for a sentence and parameters."""
 
     def draw(self) -> Figure:
         from glassformer.tools.inspection.plots.figure1 import plot_figure1
@@ -282,7 +282,7 @@ def _load(bundle: Path) -> Translator:
 
 
 def _tokens(option: str, text: str, tokenizer: Tokenizer | None) -> list[str]:
-    """The labels of the sentence's tokens; its words if there is no tokenizer."""
+    """The labels of the sentence's tokens, or the sentence's words without a tokenizer."""
     from glassformer.tools.inspection.trace.subwords import token_labels
 
     tokens = token_labels(tokenizer, tokenizer.encode(text)) if tokenizer else text.split()

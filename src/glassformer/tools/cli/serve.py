@@ -27,9 +27,9 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class ServeOptions(LoadingOptions):
     """Serve the translators in the BUNDLEs, one for each language pair.
 
-    The page is at /, the view inside the model at /look/. POST /translate, GET /languages and GET
-    /health are LibreTranslate's. After SIGTERM or Ctrl+C the server answers the open requests, then
-    ends.
+    The page is at /, and the view inside the model at /look/. POST /translate, GET /languages and
+    GET /health follow LibreTranslate. After SIGTERM or Ctrl+C the server answers the open
+    requests, then ends.
     """
 
     groups: ClassVar[dict[str, str]] = {
@@ -41,53 +41,53 @@ class ServeOptions(LoadingOptions):
     bundles: tuple[Path, ...] = Field(min_length=1, title="BUNDLE [BUNDLE ...]")
     """Directories of trained translators."""
     host: str = "127.0.0.1"
-    """Address to listen on; with 0.0.0.0 other machines reach it too: think of --api-key-file."""
+    """Address to listen on; other machines reach 0.0.0.0 too, so think of --api-key-file."""
     port: int = Field(5000, ge=0, le=65535)
-    """Port to listen on; 0: any free port."""
+    """Port to listen on; 0 means any free port."""
     allow_host: tuple[str, ...] = ()
     """Further host names on 127.0.0.1, such as a proxy's; other names get "Invalid host header"."""
     allow_origin: tuple[str, ...] = ()
-    """Other sites whose pages may send requests, such as https://example.org; *: all."""
+    """Other sites whose pages may send requests, such as https://example.org; * means all sites."""
     trust_proxy: tuple[IPvAnyNetwork, ...] = ()
-    """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12: the server takes a
-    client's address from their X-Forwarded-For."""
+    """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12. The server takes a
+    client's address from the X-Forwarded-For of a proxy."""
     api_key_file: Path | None = None
-    """File with one key a line; the server refuses a request without one of them, and reads the
-    file anew after SIGHUP."""
+    """File with one key a line. The server refuses a request without a key from the file, and reads
+    the file anew after SIGHUP."""
     metrics_key_file: Path | None = None
-    """File with one key a line, for /metrics alone. None: the keys of --api-key-file."""
+    """File with one key a line, for /metrics alone. None means the keys of --api-key-file."""
     access_log: bool = False
     """Print a line of JSON for each answer, without its texts and the client's address."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
-    """Greatest number of characters of a request; its subwords may be half as many."""
+    """Greatest number of characters of a request; the limit for subwords is half as high."""
     max_requests: int = Field(128, ge=1, le=10_000)
     """Greatest number of requests at once; the server refuses more (503)."""
     requests_per_minute: int = Field(0, ge=0, le=1_000_000)
-    """Requests a minute from one key, or one address; the server refuses more (429). A
-    request counts once for each 1,000 characters. 0: any number."""
+    """Greatest number of requests a minute from a key or address; the server refuses more (429).
+    A request counts once for each 1,000 characters. 0 means no limit."""
     timeout: float = Field(60.0, gt=0, le=3600)
-    """Seconds until the server gives up a request (503)."""
+    """Number of seconds after which the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses of the beam search; 1: greedy."""
+    """Hypotheses of the beam search; 1 means greedy search."""
     glossary: tuple[Path, ...] = ()
     """A file of terms for each BUNDLE, in the order of the bundles. A line has the source term, a
     tab and the target term; alternative forms follow after tabs."""
     through: str | None = None
-    """Language, such as en, through which pairs without a BUNDLE are translated. None: no such
-    pairs."""
+    """Language, such as en, through which the server translates pairs without a BUNDLE. With None,
+    the server offers no such pairs."""
     threads: int = Field(0, ge=0, le=1024)
-    """Number of CPU threads; 0: all. With 0, engine torch takes one thread if every model's
-    d_model is below 512."""
+    """Number of CPU threads; 0 means all threads. But with 0, engine torch takes one thread if
+    every model's d_model is below 512."""
 
 
 OPTIONS = ServeOptions
 
 
 def run(options: ServeOptions) -> int:
-    """Listen, load, print the address, and serve until a signal comes.
+    """Listen on the port, load the bundles, print the address, and serve until a signal comes.
 
     Raises:
-        UsageError: an option is out of its range, or two bundles have one language pair.
+        UsageError: an option is out of range, or two bundles have one language pair.
         InputError: a bundle or the key file cannot be read, the port is in use, or fastapi is
             absent.
     """
@@ -97,7 +97,7 @@ def run(options: ServeOptions) -> int:
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
     settings = _settings(options)
-    listener = listen(options.host, options.port)  # before loading: the port may be in use
+    listener = listen(options.host, options.port)  # first: the port may be in use
     with listener:
         translators = options.load_to_serve(options.bundles)
         app = create_app(translators, settings)
@@ -146,7 +146,7 @@ def _settings(options: ServeOptions) -> Settings:
 
 
 def _glossaries(options: ServeOptions) -> list[Terms]:
-    """The terms of each bundle, in their order."""
+    """The terms of each bundle, in the order of the bundles."""
     from glassformer.data.terms import read_terms
 
     files, bundles = options.glossary, options.bundles
@@ -168,7 +168,7 @@ def _keys(path: Path | None, option: str) -> list[str]:
 
 
 def _reread_keys(options: ServeOptions, settings: Settings) -> None:
-    """Read the files of keys again; if a file cannot be read, the server keeps its keys."""
+    """Read the files of keys again; the server keeps the keys of an unreadable file."""
     try:
         keys = _keys(options.api_key_file, "--api-key-file")
         metrics_keys = _keys(options.metrics_key_file, "--metrics-key-file")

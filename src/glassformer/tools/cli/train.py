@@ -1,4 +1,4 @@
-"""``glassformer train``: two text files in, a translator out."""
+"""``glassformer train``, which makes a translator from two text files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OPTIONS = TrainConfig
 
 
 def run(config: TrainConfig, reporter: Reporter | None = None, parts: Parts | None = None) -> int:
-    """Train or continue; the status is 0, or 128 + the number of the signal that stopped the run.
+    """Train or continue; return 0, or 128 + the number of the signal that stopped the run.
 
-    ``parts`` of None are PLAIN or FAST, as ``config.plain`` says.
+    ``parts=None`` stands for PLAIN or FAST, as ``config.plain`` says.
     """
     began = time.monotonic()  # --minutes includes the import of torch
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
-# Bytes of a block of input. The lines of a block, about a thousand in a long file, are sorted by
-# length and translated together.
+# Bytes of a block of input. The translator sorts the lines of a block by length and translates the
+# lines together; in a long file a block has about a thousand lines.
 _AT_ONCE = 1 << 16
 
 
@@ -60,52 +60,52 @@ class TranslateOptions(LoadingOptions):
     bundle: Path = Field(title="BUNDLE")
     """The directory of a trained translator."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses of the beam search; 1: greedy."""
+    """Hypotheses of the beam search; 1 means greedy search."""
     n_best: int = Field(1, ge=1)
     """Print up to N translations of a line, each as: line ||| text ||| score. Lines count from 0.
-    Blank and repeated translations are left out."""
+    The output lacks blank and repeated translations."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
-    """The paper's alpha (section 6.1): 0 for no penalty, more for longer text. None: the alpha of
-    the bundle."""
+    """The paper's alpha (section 6.1): 0 means no penalty, and a greater alpha gives longer text.
+    None means the alpha of the bundle."""
     repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
-    """Above 1: subwords that the translation already holds become less probable. 1: no change."""
+    """A penalty above 1 lowers the probability of subwords already in the translation."""
     no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
-    """No sequence of N subwords stands twice in a translation. 0: it may."""
+    """No sequence of N subwords occurs twice in a translation. 0 allows any repetition."""
     min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
     """Least number of subwords of a translation."""
     prefix: str = ""
-    """Text that each translation begins with."""
+    """Text at the beginning of each translation."""
     glossary: Path | None = None
     """File of terms that translations must hold. A line holds a source term, a tab and a target
-    term; further forms follow after tabs, and any form will do."""
+    term. Alternative target terms follow after tabs; one of the target terms is enough."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)
-    """With --sample. Below 1: nearer to the best translation; above 1: more varied."""
+    """Temperature of --sample; draws vary less below 1, and more above 1."""
     top_k: int = Field(0, ge=0)
-    """With --sample: draw from the N most probable tokens. 0: from all."""
+    """Number of most probable tokens that --sample draws from. 0 means all tokens."""
     top_p: float = Field(1.0, gt=0, le=1)
-    """With --sample: draw from the most probable tokens whose probabilities sum to X."""
+    """--sample draws from the most probable tokens whose probabilities sum to X."""
     seed: int = 1
-    """With --sample: seed of the draws, which also depend on a line's number."""
+    """Seed of --sample, whose draws also depend on a line's number."""
     format: Literal["text", Markup] = "text"
-    """Format of the input. Every format but text reads the whole input as one file and keeps its
-    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (po and docx: extra documents)."""
+    """Format of the input. Every format but text reads the whole input as one file with markup.
+    srt and vtt are subtitles, po is gettext, docx is Word. po and docx need extra documents."""
     protect: bool = True
-    """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
+    """Keep placeholders, tags, addresses, code, emoji, and numbers with units unchanged."""
     split: bool = True
-    """Translate each sentence of a line by itself, if the bundle has learnt from single sentences.
-    A line of several sentences has one translation, also with --n-best."""
+    """Translate each sentence of a line alone, if the bundle has learnt from single sentences.
+    A line of several sentences then has one translation, even with --n-best."""
     alignment: bool = False
-    """Print the links between source and target words too, as 'text ||| 0-0 1-2'. Words count from
-    0 and are separated by spaces. With --json: spans of characters."""
+    """Also print the links between source and target words, as 'text ||| 0-0 1-2'. Words count
+    from 0 and end at spaces. --json prints spans of characters instead."""
     as_json: bool = Field(False, alias="json")
-    """Print a JSON object for each line: text, score, alternatives."""
+    """Print a JSON object for each line, with text, score and alternatives."""
     plain: bool = False
-    """Run only the readable forms of the code: the same translations, slower."""
+    """Run only the readable forms of the code, which translate equally but more slowly."""
     parts: Path | None = None
-    """Folder of 'glassformer learn' whose parts translate, as with --plain. Their code runs: give
-    your own folder."""
+    """Folder of 'glassformer learn' whose parts translate, as with --plain. The command runs the
+    folder's code, so give your own folder."""
 
     @model_validator(mode="after")
     def _options_agree(self) -> TranslateOptions:
@@ -131,12 +131,12 @@ OPTIONS = TranslateOptions
 
 
 def run(options: TranslateOptions) -> int:
-    """Translate until the input ends, in bounded memory; write each line as soon as it is ready.
+    """Translate until the input ends, in bounded memory; write each line at once.
 
     Raises:
-        UsageError: an option is out of its range.
-        InputError: BUNDLE is no bundle, the glossary has a faulty line, or a line is not UTF-8;
-            earlier lines are translated.
+        UsageError: an option is out of range.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or a line is not UTF-8.
+            The output holds the translations of earlier lines.
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
@@ -167,7 +167,7 @@ def _translate_file(
     *,
     language: str | None,
 ) -> None:
-    """Translate the whole input as one file; InputError if it does not have the format."""
+    """Translate the whole input as one file; raise InputError for a file of another format."""
     from glassformer.tools.documents.files.formats import translated_file
 
     data = sys.stdin.buffer.read()
@@ -202,7 +202,7 @@ def _translate_input(
         return "".join(_rows(best, number, text, options) for number, (best, text) in numbered)
 
     windows = _windows(descriptor)
-    if options.sample:  # each line is a batch, so that no other line changes the draw
+    if options.sample:  # each line is a batch of its own, so that no other line changes the draw
         windows = (
             _Window(number, [text])
             for window in windows
@@ -210,7 +210,7 @@ def _translate_input(
         )
     waits = partial(_input_waits, descriptor)
     for written in in_order(rows, windows, threads=threads, waits=waits):
-        # As bytes: UTF-8 with LF, also if the terminal or the system prefers others.
+        # The bytes are UTF-8 with LF, even if the terminal or the system prefers another form.
         sys.stdout.buffer.write(written.encode())
         sys.stdout.flush()
     if lacking:
@@ -222,7 +222,7 @@ def _translate_input(
 
 
 def _settings(options: TranslateOptions, glossary: Terms | None) -> TranslateSettings:
-    """The options for the translator; where an option is None, the bundle's value holds."""
+    """The options for the translator, without those of None, for which the bundle has values."""
     from glassformer.translator import TranslateSettings
 
     names = TranslateSettings.__annotations__.keys() & type(options).model_fields.keys()
@@ -232,7 +232,7 @@ def _settings(options: TranslateOptions, glossary: Terms | None) -> TranslateSet
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:
-    """The sampling of line ``number``, from 0: each line has its own seed."""
+    """The sampling, with a seed of its own, of line ``number`` (from 0)."""
     from glassformer.translator import Sampling
 
     mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
@@ -241,16 +241,16 @@ def _sampling(options: TranslateOptions, number: int) -> Sampling:
 
 
 class _Window(NamedTuple):
-    """Lines that are translated together, and the number of the first line, from 0."""
+    """Lines for one call of the translator, and the number (from 0) of the first line."""
 
     first: int
     texts: list[str]
 
 
 def _windows(descriptor: int) -> Iterator[_Window]:
-    """The lines that end in each block of the input, as text; the last line needs no line feed.
+    """The lines that end in each block of the input; the last line needs no line feed.
 
-    A block inside a long line gives an empty window. A faulty line raises InputError in its turn.
+    A block inside a long line gives an empty window. A faulty line raises InputError in order.
     """
     number, rest = 0, b""
     about = os.fstat(descriptor)
@@ -272,10 +272,10 @@ def _windows(descriptor: int) -> Iterator[_Window]:
 
 
 def _input_waits(descriptor: int) -> bool:
-    """Whether a read would wait for input; True also if the system cannot tell."""
+    """Whether a read would wait for input; the answer is True if the system cannot tell."""
     try:
         return not select.select([descriptor], [], [], 0)[0]
-    except (OSError, ValueError):  # Windows takes sockets alone
+    except (OSError, ValueError):  # Windows accepts only sockets
         return True
 
 

@@ -1,1 +1,1 @@
-"""The doctor: examines parallel text before training."""
+"""The doctor, which examines parallel text before training."""

@@ -1,7 +1,7 @@
 """The doctor's checks of a file's bytes and of the text of one side of a corpus.
 
 Training's reader stops at the first bad byte. The checks go on, count faults, and keep the first
-places. They keep no text, only the counts of lengths and characters.
+places. The checks keep no text, only the counts of lengths and characters.
 """
 
 import unicodedata
@@ -29,14 +29,14 @@ _RARE = 0.002  # share of the cased letters
 
 @dataclass
 class Tally:
-    """How often a fault occurs, its first line numbers, and the first example."""
+    """The number of places of a fault, the first line numbers, and the first example."""
 
     count: int = 0
     lines: list[int] = field(default_factory=list)
     example: str = ""
 
     def add(self, line: int, example: str = "", *, most: int = _EXAMPLE_CHARS) -> None:
-        """Counts one place; ``line`` counts from 1. An example is cut to ``most`` characters."""
+        """Counts one place, at a ``line`` from 1; cuts an example to ``most`` characters."""
         if not self.count:
             self.example = example[:most]
         self.count += 1
@@ -95,7 +95,7 @@ class FileCheck:
             return decode_line(raw, first=first, errors="replace").replace(LOST, "?")
 
     def findings(self) -> dict[str, Tally]:
-        """The faults of the whole file; call it after :meth:`read`."""
+        """The faults of the whole file; :meth:`read` must come before."""
         faults = dict(self.tallies)
         mixed = self._mixed_line_ends()
         if self.lines > 1:  # a CR inside a line is a control character
@@ -108,7 +108,7 @@ class FileCheck:
         return faults | {"mixed-line-ends": mixed}
 
     def _mixed_line_ends(self) -> Tally:
-        """The rarer of LF and CR LF if the file has both."""
+        """The tally of the rarer line end, if the file has both LF and CR LF."""
         crlf, lf = self.tallies["crlf"], self._lf
         # The last line of a file may have no line end.
         if lf.count == 1 and lf.lines == [self.lines]:
@@ -117,7 +117,7 @@ class FileCheck:
 
 
 class SideCheck:
-    """The texts of one side: their lengths, characters and suspicious places."""
+    """The lengths, characters and suspicious places of the texts of one side."""
 
     def __init__(self) -> None:
         self.chars: Counter[int] = Counter()  # number of texts by length
@@ -126,7 +126,7 @@ class SideCheck:
         self.tallies = {code: Tally() for code in (*PATTERNS, "not-nfc")}
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
-        """Counts the texts of some lines; returns the texts as training normalises them."""
+        """Counts the texts of some lines; returns the texts in training's normalised form."""
         plain = list(map(normalised, texts))
         self.chars.update(map(len, plain))
         self.words.update([len(text.split()) for text in plain])

@@ -1,11 +1,11 @@
 """Writes a corpus again, and mends the faults that a program can mend.
 
-Text changes lose nothing: entities become characters, and the text gets the form that training
-gives it by default (:mod:`normaliser`). The training text loses repeats, pairs that training
-drops, and pairs of the validation and test text. The validation and test text lose only blank
-pairs, so that their scores still compare.
+Text changes lose nothing: entities become characters, and the text gets the form of training's
+default (:mod:`normaliser`). The training text loses repeats, pairs that training drops, and pairs
+of the validation and test text. The validation and test text lose only blank pairs, so that old
+and new scores compare.
 
-The training text is read twice, so that memory holds only hashes, 16 bytes a pair.
+The module reads the training text twice, so that memory holds only hashes, 16 bytes a pair.
 """
 
 import html
@@ -49,14 +49,14 @@ _ENTITY = re.compile(r"&(?:([A-Za-z]\w{1,31});|#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6})
 
 @dataclass
 class Cleaned:
-    """The number of pairs written, by part, and of changed pairs, by kind of change."""
+    """The numbers of written pairs by part, and of changed pairs by kind of change."""
 
     pairs: dict[str, int] = field(default_factory=dict)
     changes: Counter[str] = field(default_factory=Counter)
 
 
 def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
-    """Refuses a folder in which the mended files cannot be written, before the work begins."""
+    """Raises an error, before the work, for a folder that cannot take the mended files."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is a file: expected a directory")
     written: dict[Path, Path] = {}
@@ -78,14 +78,14 @@ def write_clean(
 ) -> Cleaned:
     """Writes each part's files into ``folder``, under the same names without ``.gz``.
 
-    ``parts``: ``train``, and perhaps ``valid`` and ``test``. A file appears whole or not at all.
+    ``parts`` holds ``train``, and perhaps ``valid`` and ``test``. A file appears whole or never.
 
     Raises:
-        InputError: a file cannot be read, has a fault that stops training, or no pair is left.
+        InputError: a file is unreadable or has a fault that stops training, or no pair remains.
     """
     folder.mkdir(parents=True, exist_ok=True)
     cleaned = Cleaned()
-    held_out = [np.array([], np.uint64)]  # hashes; no pair of them is blank
+    held_out = [np.array([], np.uint64)]  # hashes of pairs that are not blank
     for name in ("valid", "test"):
         if name in parts:
             pairs = _not_blank(_mended(parts[name], cleaned.changes), cleaned.changes)
@@ -109,7 +109,7 @@ def write_clean(
 def _left_out(
     train: CorpusFiles, limits: Limits | None, *, held_out: NDArray[np.uint64]
 ) -> NDArray[np.uint8]:
-    """For each training pair, the number of its reason in ``_REASONS``."""
+    """For each training pair, the number of the reason in ``_REASONS``."""
     keep = Filter(limits)
     blocks, hashes_of_kept = [], []
     for block in _blocks(_mended(train, Counter())):
@@ -152,7 +152,7 @@ def _target(folder: Path, path: Path) -> Path:
 
 
 def _mended(files: CorpusFiles, changes: Counter[str]) -> Iterator[Pair]:
-    """The pairs of the files, mended; ``changes`` counts the changed pairs."""
+    """The mended pairs of the files; ``changes`` counts the changed pairs."""
     for pair in read_pairs(files.source, files.target, format=files.format, keys=files.keys):
         mended = Pair(*(normalised(_decoded(text)) for text in pair))
         if mended != pair:
@@ -169,7 +169,7 @@ def _not_blank(pairs: Iterable[Pair], changes: Counter[str]) -> Iterator[Pair]:
 
 
 def _decoded(text: str) -> str:
-    """The text with its entities decoded; an unknown entity stays."""
+    """The text with decoded entities; an unknown entity stays."""
     return _ENTITY.sub(
         lambda match: (
             match[0] if match[1] and f"{match[1]};" not in html5 else html.unescape(match[0])
@@ -178,7 +178,7 @@ def _decoded(text: str) -> str:
     )
 
 
-#: The steps that mend a text; together they are :func:`_decoded` and :func:`normalised`.
+#: The steps that mend a text; all steps together do :func:`_decoded` and :func:`normalised`.
 _STEPS: dict[str, Callable[[str], str]] = {
     "entities decoded": _decoded,
     "control characters taken out": lambda text: text.translate(dict.fromkeys(CONTROLS)),
@@ -190,7 +190,7 @@ _STEPS: dict[str, Callable[[str], str]] = {
 
 
 def _changes(pair: Pair) -> Iterator[str]:
-    """The steps that change a pair."""
+    """The names of the steps that change a pair."""
     for change, step in _STEPS.items():
         before, pair = pair, Pair(*map(step, pair))
         if pair != before:

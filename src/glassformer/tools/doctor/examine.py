@@ -1,10 +1,10 @@
 """Examines a corpus to its end, and reports its faults and the pairs that training would drop.
 
 Training's reader (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts
-every kind of fault, and keeps its first places and one example. It takes a few thousand pairs at a
-time and keeps no text. A training pair costs 8 bytes for its hash (:mod:`duplicates`) and 4 for its
-lengths (:mod:`alignment`); a validation or test pair costs 28. The search for duplicates takes
-about twice as much.
+every kind of fault, and keeps its first places and one example. The doctor takes a few thousand
+pairs at a time and keeps no text. A training pair costs 8 bytes for a hash (:mod:`duplicates`) and
+4 bytes for lengths (:mod:`alignment`). A validation or test pair costs 28 bytes. The search for
+duplicates takes about twice as much memory.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -57,8 +57,8 @@ from glassformer.tools.doctor.report import (
 __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
-_AT_ONCE = 1 << 19  # characters read at once, of a few thousand pairs
-_ROW = 50  # characters added for each pair, as blank pairs take memory too
+_AT_ONCE = 1 << 19  # characters of a portion of a few thousand pairs
+_ROW = 50  # characters to add for each pair, because blank pairs take memory too
 _MANY = 1_000  # characters of a side; about 250 subwords of four, the default of max_tokens
 _KINDS = ("pairs", "sources", "targets")
 _ROWS_KEPT = 5
@@ -75,18 +75,18 @@ def examine(
     test: CorpusFiles | None = None,
     limits: Limits | None = None,
 ) -> Report:
-    """Reads the parts of a corpus to their ends and reports their faults.
+    """Reads each part of a corpus to the end and reports the faults.
 
-    ``ok`` of the report: training could go on. ``kept`` and ``dropped`` count the pairs that
-    training would keep and drop.
+    ``ok`` of the report says that training could go on. ``kept`` and ``dropped`` count the pairs
+    that training would keep and drop.
 
     Raises:
-        InputError: a file cannot be read at all: missing, empty, a damaged gzip file.
-        UsageError: a format does not fit its files.
+        InputError: a file is missing, empty or a damaged gzip file.
+        UsageError: a format does not fit the files of the format.
     """
     files_by_part = {"train": train, "valid": valid, "test": test}
     checks = [_PartCheck(name, files, limits) for name, files in files_by_part.items() if files]
-    # The training text is the longest. It is read last, when the other texts' hashes are known.
+    # The training text is the longest. The doctor reads it last, and first hashes other texts.
     searches: list[_Search] = []
     for place, check in reversed([*enumerate(checks)]):
         of_check = [_Search(part, check) for part in checks[place + 1 :]]
@@ -130,7 +130,7 @@ class _PartCheck:
         self.tallies = {code: Tally() for code in codes}
 
     def read(self, searches: Sequence["_Search"]) -> None:
-        """Reads the part; the results go into attributes, and into ``searches``."""
+        """Reads the part; puts the results into attributes and into ``searches``."""
         rows = self._of_two_files() if self.format == "lines" else self._of_one_file()
         for portion in _portions(rows):
             lines, sources, targets = map(list, zip(*portion, strict=True))
@@ -166,7 +166,7 @@ class _PartCheck:
     def _add(
         self, sources: list[str], targets: list[str], lines: list[int]
     ) -> tuple[list[str], list[str]]:
-        """Examines some pairs; returns both sides as training normalises them."""
+        """Examines some pairs; returns both sides in training's normalised form."""
         self.pairs += len(lines)
         left, right = self.source.add(sources, lines), self.target.add(targets, lines)
         for source, target, line in zip(left, right, lines, strict=True):
@@ -207,7 +207,7 @@ class _PartCheck:
         )
 
     def finding(self, code: str, tally: Tally, where: str = "") -> Finding:
-        """The finding of a tally; an empty ``where`` stands for the part."""
+        """The finding of a tally; an empty ``where`` stands for the whole part."""
         severity, meaning = MEANINGS[code]
         if code in LIGHT and tally.count < COMMON * self.pairs:
             severity = "note"
@@ -228,7 +228,7 @@ class _PartCheck:
         ]
 
     def _pair_tallies(self) -> dict[str, Tally]:
-        """The pairs' tallies by code; a tally above its limit gets the graver code."""
+        """The tallies of pairs by code; a tally above a limit gets the graver code."""
         tallies = self.tallies | self._misaligned()
         rows = np.flatnonzero(repeats(self.kept("pairs")))
         many = len(rows) >= max(_LEAST_REPEATS, _MANY_REPEATS * self.pairs)
@@ -240,14 +240,14 @@ class _PartCheck:
         return tallies
 
     def _same(self) -> bool:
-        """Whether source and target are one text."""
+        """Whether the source side is (nearly) the text of the target side."""
         identical = self.tallies["identical"].count
         many = identical >= many_equal(self.filter.kept)
         paths = [file.path for file in self.files]
         return many or bool(identical and len(paths) == 2 and paths[0].samefile(paths[1]))
 
     def _misaligned(self) -> dict[str, Tally]:
-        """A tally of lines without a partner, or whose partner is another line; {} if none is."""
+        """A tally of lines whose partner is missing or on another line; {} without such lines."""
         source, target = (np.asarray(side) for side in self.features)
         if self.surplus:
             return {"unpaired": self._unpaired(source, target)}
@@ -261,7 +261,7 @@ class _PartCheck:
         return {code: Tally(1)} if code else {}
 
     def _unpaired(self, *sides: Features) -> Tally:
-        """The lines without a partner, and the line from which the files no longer fit."""
+        """The lines without a partner, and the first line at which the files no longer fit."""
         first, second = self.files
         longer, shorter = sides if first.lines > second.lines else sides[::-1]
         line = slip(np.concatenate([longer, self.surplus]), shorter)
@@ -275,7 +275,7 @@ class _PartCheck:
 
 
 class _Search:
-    """Searches an earlier part (``within``), while it is read, for pairs and sides of ``part``."""
+    """Searches an earlier part, ``within``, for pairs and sides of ``part`` during its reading."""
 
     def __init__(self, part: _PartCheck, within: _PartCheck) -> None:
         self.part, self.within = part, within

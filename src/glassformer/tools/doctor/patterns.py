@@ -1,7 +1,7 @@
-"""The patterns of suspicious text, by the fault that a match shows.
+"""The patterns of suspicious text, under the fault that a match shows.
 
-Many sentences are searched at once, as one text with ``JOINT`` between sentences. No match crosses
-``JOINT``.
+The doctor searches many sentences at once, as one text with ``JOINT`` between sentences. No match
+crosses ``JOINT``.
 """
 
 import re
@@ -17,8 +17,8 @@ LOST = "\ufffd"
 #: A noncharacter of Unicode, which no text has.
 JOINT = "\uffff"
 
-#: The later bytes of UTF-8 characters, 0x80 to 0xBF, read as Latin-1 or Windows-1252. Closing
-#: quotes and "…" are left out, because they follow letters in sound text.
+#: The later bytes of UTF-8 characters, 0x80 to 0xBF, as Latin-1 or Windows-1252 characters. The
+#: text lacks closing quotes and "…", because in sound text closing quotes and "…" follow letters.
 _LATER_BYTES = "".join(
     sorted(
         {chr(byte) for byte in range(0x80, 0xC0)}
@@ -28,7 +28,7 @@ _LATER_BYTES = "".join(
 #: The later bytes of characters of three bytes, without the space and dashes after a French é.
 _LATER_TWO = _LATER_BYTES.translate(dict.fromkeys(map(ord, "\xa0–—")))
 _SPACES = "\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"  # white space without the plain space
-_CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, written without spaces
+_CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, which need no spaces
 
 # C0 and C1 without the tab; and the line and paragraph separators.
 _CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029"
@@ -39,7 +39,7 @@ _FIRST_OF_TWO = "ÂÃÄÅÐÑ"  # the first of the two bytes of a character, as 
 _PARTS = {
     "control": (f"[{_CONTROLS}]", ""),
     "replacement": (LOST, ""),
-    # Capitals before it mean a word in capitals: IRMÃ, LIBERTÉ.
+    # A match does not follow capitals, as in the sound words IRMÃ and LIBERTÉ.
     "mojibake": (
         f"[{_FIRST_OF_TWO}âã-é]",
         f"(?:(?<=[{_FIRST_OF_TWO}])(?<![A-ZÀ-Þ][{_FIRST_OF_TWO}])[{_LATER_BYTES}]"
@@ -47,7 +47,7 @@ _PARTS = {
     ),
     "bom-inside": (BOM, ""),
     "zero-width": (f"(?![{_CONTROLS}{LOST}{BOM}{JOINT}])(?:{INVISIBLE})", ""),
-    # White space inside a text, other than one plain space.
+    # The pattern finds white space inside a text, other than one plain space.
     "white-space": (
         f"[ {_SPACES}]",
         rf"(?<=[^\s{JOINT}][ {_SPACES}])(?:[ {_SPACES}]+|(?<=[{_SPACES}]))(?=[^\s{JOINT}])",
@@ -57,7 +57,7 @@ _PARTS = {
         rf"(?:(?<=<)/?[A-Za-z][^<>{JOINT}]{{0,200}}>"
         r"|(?<=&)(?:[A-Za-z]{2,8}|#\d{1,6}|#x\w{1,5});)",
     ),
-    # A space before a comma or stop, subwords, four single letters, or words of kana and Han.
+    # The pattern finds " ," and " .", subwords, four single letters, or words of kana and Han.
     "tokenised": (
         " ",
         rf"(?:[,.。、](?= |{JOINT}|\Z)|▁|(?<=@@ )|(?:[^\W\d_] ){{4}}"
@@ -69,7 +69,7 @@ PATTERNS = {code: re.compile(first + rest) for code, (first, rest) in _PARTS.ite
 
 
 def hits(text: str, characters: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Every match of every pattern, with the fault; ``characters``: the text's, each once."""
+    """Every match of every pattern, with the fault; ``characters`` holds each character once."""
     for code, pattern in PATTERNS.items():
         if _FIRSTS[code].search(characters):
             for match in pattern.finditer(text):

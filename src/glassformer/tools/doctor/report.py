@@ -1,4 +1,4 @@
-"""The doctor's report: the kinds of findings, the tables, and their JSON form."""
+"""The doctor's report, with the kinds of findings, the tables and the JSON form."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ __all__ = [
 
 Severity = Literal["error", "warning", "note"]
 
-#: The severity of every kind of finding, and the meaning with a remedy; the worst kinds first.
+#: The severity, meaning and remedy of every kind of finding; the worst kinds come first.
 MEANINGS: dict[str, tuple[Severity, str]] = {
     "utf-16": ("error", "the file is UTF-16, which training cannot read: convert it"),
     "cr-only": ("error", "a lone CR ends lines: convert the file, e.g. with tr '\\r' '\\n'"),
@@ -97,14 +97,14 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     "crlf": ("note", "CR LF ends the line; training removes the CR"),
 }
 
-#: The findings in ``LIGHT`` are notes if they have less than this share of the pairs.
+#: A finding in ``LIGHT`` is a note if fewer than the share ``COMMON`` of the pairs have the fault.
 COMMON = 0.01
 LIGHT = frozenset(["tokenised", "markup", "lost-spans"])
 
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """The files of one part, as arguments of :func:`corpus.read_pairs`."""
+    """The files of one part, in the form of the arguments of :func:`corpus.read_pairs`."""
 
     source: Path
     target: Path | None = None
@@ -133,7 +133,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths of a side's sentences in one unit; ``p95``: 95 % of them are no longer."""
+    """The lengths of a side's sentences in one unit; 95 % of all lengths are at most ``p95``."""
 
     min: int
     median: int
@@ -154,7 +154,7 @@ class SideReport:
 
 @dataclass(frozen=True)
 class PartReport:
-    """One part of the data, such as ``train``: its files, counts and tables."""
+    """The files, counts and tables of one part of the data, such as ``train``."""
 
     files: list[str]
     format: Format
@@ -166,7 +166,7 @@ class PartReport:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The number of pairs, sources and targets of one part that stand in another part too."""
+    """The numbers of pairs, sources and targets of one part that another part also holds."""
 
     part: str
     within: str
@@ -183,7 +183,7 @@ class Report:
     ok: bool
     kept: int
     characters: int
-    """Characters of both sides of the kept pairs."""
+    """Number of characters in both sides of the kept pairs."""
     dropped: dict[str, int]
     parts: dict[str, PartReport]
     overlaps: list[Overlap]

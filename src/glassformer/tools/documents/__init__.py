@@ -1,1 +1,1 @@
-"""Text with parts that a translation must keep: placeholders, addresses, emoji, HTML."""
+"""Text with parts that a translation must keep, such as placeholders, emoji and HTML."""

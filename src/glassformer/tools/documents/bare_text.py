@@ -1,7 +1,7 @@
-"""A text without its marks, as the model reads it; markup and placeholders wait outside.
+"""A text without marks, such as markup and placeholders, which the model does not read.
 
 Marks are points, such as ``{name}`` or ``<img>``, or a pair of tags around words. Points without a
-word between them become one point, and take the brackets around them along.
+word between two points become one point, which includes the brackets around the points.
 """
 
 from bisect import bisect_left
@@ -30,7 +30,7 @@ _ENDS = frozenset(
 
 @dataclass(frozen=True)
 class Mark:
-    """A part that the bare text lacks: a point, or the tag that opens or closes ``name``.
+    """A part that the bare text lacks, a point or the tag that opens or closes ``name``.
 
     Points of one ``kind`` keep their order in the translation; points without a kind may move.
     """
@@ -44,9 +44,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Node:
-    """A point (no ``closing``) or a pair of tags: spans of the text, and place in the bare text.
+    """The spans and the bare place of a pair of tags, or of a point (``closing`` is None).
 
-    ``parent``: the number of the pair around it, -1 for none.
+    ``parent`` is the number of the pair around the node, or -1 without a pair.
     """
 
     opening: Span
@@ -58,7 +58,7 @@ class Node:
 
 @dataclass(frozen=True)
 class BareText:
-    """A text and its marks, in the order of the text.
+    """A text, with marks in the order of the text.
 
     >>> bare = BareText("Hi {n}, see <b>this</b>.", (Mark(3, 6), Mark(12, 15, "open", "b"),
     ...                                              Mark(19, 23, "close", "b")))
@@ -100,7 +100,7 @@ class BareText:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        """The points and pairs, each after the pair around it."""
+        """The points and pairs; an inner node comes after the pair around the node."""
         nodes: list[Node] = []
         around: list[int] = []
         for opening, closing, kind in self._leaving:
@@ -115,7 +115,7 @@ class BareText:
         return nodes
 
     def beside(self, span: Span) -> tuple[str, str]:
-        """The characters before and after a span, past neighbouring marks; "" at an end."""
+        """The characters before and after a span and the neighbouring marks; "" at an end."""
         before, after = span[0] - 1, span[1]
         starts, ends = self._edges
         while (number := bisect_left(ends, before + 1)) < len(ends) and ends[number] == before + 1:
@@ -142,7 +142,7 @@ class BareText:
 
     @cached_property
     def _pairs(self) -> list[tuple[Mark, Mark]]:
-        """Each opening tag with its closing tag, if words or a sentence's end stand between."""
+        """The pairs of opening and closing tag with words or a sentence's end between the tags."""
         pairs: list[tuple[Mark, Mark]] = []
         stack: list[Mark] = []
         for mark in self.marks:
@@ -162,7 +162,7 @@ class BareText:
 
     @cached_property
     def _points(self) -> list[tuple[Span, str]]:
-        """The points, each as a span and a kind; marks without a word between are one point."""
+        """The points, each as a span and a kind; marks without words between become one point."""
         paired = {mark.start for pair in self._pairs for mark in pair}
         points: list[tuple[Span, str]] = []
         for (is_tag, _), marks in groupby(
@@ -176,7 +176,7 @@ class BareText:
         return points
 
     def _with_brackets(self, group: Sequence[Mark]) -> Span:
-        """The span of a group of marks and of the brackets and quotation marks right around it."""
+        """The span of a group of marks, with the brackets and quotation marks around the group."""
         start, end = group[0].start, group[-1].end
         starts, ends = self._edges
         before, after = bisect_left(starts, start), bisect_left(starts, end)
@@ -197,7 +197,7 @@ class BareText:
 
     @cached_property
     def _leaving(self) -> list[tuple[Span, Span | None, str]]:
-        """Opening, closing and kind of each pair and point, in the order of the text."""
+        """The opening, closing and kind of each pair and point, in the order of the text."""
         leaving: list[tuple[Span, Span | None, str]] = [
             ((opening.start, opening.end), (closing.start, closing.end), opening.kind)
             for opening, closing in self._pairs

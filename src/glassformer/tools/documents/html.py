@@ -2,8 +2,8 @@
 
 Block elements bound the units of translation. The alignment puts inline elements at their words.
 
-Tags are cut as in the HTML standard's tokenizer: an unfinished tag or comment ends with the
-document. Python's ``html.parser`` takes quadratic time on unfinished tags, and loses bytes.
+The module cuts tags as the HTML standard's tokenizer does: an unfinished tag or comment ends with
+the document. Python's ``html.parser`` takes quadratic time on unfinished tags, and loses bytes.
 """
 
 import re
@@ -28,7 +28,7 @@ _INLINE = frozenset(
     | {"s", "small", "span", "strike", "strong", "time", "tt", "u", "wbr"}
     | {"c", "lang", "v"}  # of subtitles in WebVTT
 )
-# Elements whose content stays as it is; an inline element becomes a point in the sentence.
+# Elements whose content stays unchanged; an inline element becomes a point in the sentence.
 _OPAQUE_INLINE = frozenset(["code", "kbd", "math", "samp", "sub", "sup", "svg", "var"])
 _OPAQUE = _OPAQUE_INLINE | {
     *("canvas", "iframe", "noscript", "object", "pre", "script", "style", "template", "textarea")
@@ -65,11 +65,11 @@ def translated_html(
     language: str | None = None,
     **options: Unpack[TranslateSettings],
 ) -> list[str]:
-    """HTML documents or fragments, translated; ``options`` go to the translator.
+    """Translated HTML documents or fragments; the translator gets ``options``.
 
     Scripts, styles, code, ``pre``, ``textarea``, comments, and elements with ``translate="no"`` or
-    the class ``notranslate`` stay. Attributes that people read are translated. The document's
-    ``lang`` becomes ``language``.
+    the class ``notranslate`` stay. The function translates attributes that people read. The
+    document's ``lang`` becomes ``language``.
 
     >>> class Shouting:
     ...     def translate(self, texts, **options):
@@ -99,7 +99,7 @@ class _Token:
 class Page:
     """A document, the spans of attribute values to translate, and the units.
 
-    A unit is text that is translated together; inline markup in a unit is a mark.
+    A unit is a text for one translation; inline markup in a unit is a mark.
     """
 
     text: str
@@ -115,12 +115,12 @@ class Page:
 
     @property
     def texts(self) -> list[str]:
-        """The texts to translate: attributes, then units without markup."""
+        """The texts to translate, first attributes, then units without markup."""
         values = [unescape(self.text[slice(*span)]) for span in self.attributes]
         return [*values, *(unit.bare for _, unit in self.units)]
 
     def written(self, translations: Sequence[Translation], language: str | None = None) -> str:
-        """The document with ``translations`` in the place of ``texts``, and ``lang`` changed."""
+        """The document with ``translations`` in place of ``texts``, and with a new ``lang``."""
         if count := len(self.attributes):  # first, because units hold some attributes
             quotes = ["" if self.text[start - 1] in "\"'" else '"' for start, _ in self.attributes]
             values = [
@@ -207,7 +207,7 @@ class _Reader:
         return BareText("".join(parts), tuple(marks))
 
     def _is_edge(self, span: Span, mark: Mark | None) -> bool:
-        """Whether a first or last piece of a unit stays outside: white space or a comment."""
+        """Whether a piece at an end of a unit is white space or a comment, and stays outside."""
         return mark == _COMMENT or not self._text[slice(*span)].strip(_WHITE)
 
     def _stays(self, token: _Token) -> bool:
@@ -231,7 +231,7 @@ class _Reader:
         self.attributes += [spans[name] for name in names]
 
     def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
-        """Each attribute's name and the span of its value, without quotes."""
+        """The name and the span of the value, without quotes, of each attribute."""
         start = token.start + 1 + len(token.name)
         for match in _ATTRIBUTE.finditer(self._text, start, token.end):
             if match["value"] is not None:

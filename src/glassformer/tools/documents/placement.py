@@ -1,7 +1,7 @@
-"""The places of marks in a translation, by its alignment.
+"""The places of marks in a translation, which follow from the alignment.
 
-A pair of tags goes around the run of target words that are aligned with the source words between
-the tags. A point goes beside the target word of the nearest aligned source word.
+A pair of tags goes around a run of target words. The alignment links the words of the run to
+the source words between the tags. A point goes beside the target word of the nearest linked word.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,12 +15,12 @@ from glassformer.tools.documents.bare_text import Node
 
 __all__ = ["diagonal", "places"]
 
-_PUNCTUATION = 0.5  # weight of links of punctuation, which are less sure than links of words
+_PUNCTUATION = 0.5  # weight of a link of punctuation, which is less sure than a link of words
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A source text, its translation, and their links; no mark goes before `least`."""
+    """A source text, a translation, and the links between both; no mark goes before `least`."""
 
     source: str
     target: str
@@ -31,10 +31,10 @@ class _Pair:
 def places(
     nodes: Sequence[Node], texts: tuple[str, str], links: Sequence[Link], *, least: int = 0
 ) -> list[Span]:
-    """For each node, the span of the target that it surrounds; an empty span for a point.
+    """For each node, the span of the target inside the node; an empty span for a point.
 
-    ``texts``: the bare source and its translation. No span begins before ``least``. A span lies
-    inside the parent's span and apart from all others. Points of one kind keep their order.
+    ``texts`` holds the bare source and the translation. No span begins before ``least``. A span
+    lies inside the parent's span and apart from other spans. Points of one kind keep their order.
 
     >>> links = [Link((0, 3), (4, 7)), Link((4, 7), (0, 3))]
     >>> bold, point = Node((0, 3), (6, 10), (0, 3), -1, ""), Node((14, 17), None, (7, 7), -1, "")
@@ -95,7 +95,7 @@ def _pair_spans(nodes: Sequence[Node], pair: _Pair) -> dict[int, Span]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Neighbouring linked target words of one pair of tags; `last`: number of the last word."""
+    """Neighbouring linked target words of one pair of tags; `last` numbers the last word."""
 
     span: Span
     weight: float
@@ -103,7 +103,7 @@ class _Run:
 
 
 def _runs(nodes: Sequence[Node], pair: _Pair) -> dict[int, list[_Run]]:
-    """The runs of each pair of tags: target words whose surest links go to words between the tags.
+    """The runs of each pair of tags, of target words whose surest links go between the tags.
 
     Links between a word and a punctuation mark count for nothing.
     """
@@ -163,7 +163,7 @@ class _Owners:
         return (place := self.beside_pairs(place, parent)), place
 
     def beside_pairs(self, place: int, parent: int) -> int:
-        """``place``, moved into the span of ``parent`` and out of the pairs inside that span."""
+        """The place nearest to ``place`` in the span of ``parent`` and outside inner pairs."""
         start, end = self._spans[parent]
         place = min(max(place, start), end)
         word = bisect_right(self._starts, place) - 1
@@ -180,7 +180,7 @@ class _Owners:
 
 
 class _Neighbours:
-    """The source words with links, and their links."""
+    """The source words with links, and the links of these words."""
 
     def __init__(self, pair: _Pair) -> None:
         self._pair = pair
@@ -208,7 +208,7 @@ class _Neighbours:
         return max(sides, default=(0.0, most), key=lambda side: side[0])[1]
 
     def _surest(self, word: Span) -> tuple[float, list[Span]]:
-        """The weight of a word's surest links, and the targets of these links."""
+        """The weight and the targets of a word's surest links."""
         links = self._links[word]
         weight = max(link.weight for link in links)
         sure = weight * (1 if self._pair.source[word[0]].isalnum() else _PUNCTUATION)
@@ -216,7 +216,7 @@ class _Neighbours:
 
 
 def _keep_order(nodes: Sequence[Node], spans: dict[int, Span]) -> None:
-    """Sort the places of the points that share kind and parent."""
+    """Sort the places of the points with one kind and one parent."""
     groups: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, node in enumerate(nodes):
         if node.kind and not node.closing:

@@ -1,7 +1,7 @@
 """A translator that keeps the protected spans of texts.
 
-The model first sees the spans as they are. If it loses, doubles or reorders a span, it translates
-the text again without all spans of that kind. The alignment then puts the spans back.
+The model first sees the whole text. If the model loses, doubles or reorders a span, the model
+translates the text again without all spans of that kind. The alignment then puts the spans back.
 """
 
 import re
@@ -28,8 +28,8 @@ class ProtectingTranslator:
     """Translates as ``translator`` does, and keeps the protected spans of each text.
 
     A text without spans goes straight to ``translator``. A text without a letter outside its spans
-    stays as it is. The score is the model's, for the text that the model has read. An alternative
-    that loses a span is left out.
+    stays unchanged. The score belongs to the text that the model has read. The translator omits
+    every alternative that loses a span.
 
     >>> class Forgetful:
     ...     def translate(self, texts, **options):
@@ -43,7 +43,7 @@ class ProtectingTranslator:
     def translate(
         self, texts: Sequence[str], **options: Unpack[TranslateSettings]
     ) -> list[Translation]:
-        """One translation for each text, in order; ``options`` go to the translator."""
+        """One translation for each text, in order; ``translator`` gets ``options``."""
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
         wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator raises
@@ -69,7 +69,7 @@ class ProtectingTranslator:
     def _without(
         self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateSettings
     ) -> dict[int, Translation]:
-        """New translations of rows with faults, made without the spans of the faulty kinds."""
+        """New translations of rows with faults, without the spans of the faulty kinds."""
         if not faults:
             return {}
         bare = [rows[place].bare(kinds) for place, kinds in faults.items()]
@@ -87,7 +87,7 @@ TextTranslator: TypeAlias = Translator | ProtectingTranslator
 
 @dataclass(frozen=True)
 class _Row:
-    """A text, its protected spans, and the text that its translation begins with."""
+    """A text, the protected spans, and the text at the beginning of the translation."""
 
     text: str
     spans: tuple[ProtectedSpan, ...]
@@ -112,7 +112,7 @@ class _Row:
         return not any(has_letters(self.text[slice(*gap)]) for gap in list(gaps)[::2])
 
     def faults(self, target: str) -> set[str]:
-        """The kinds whose spans the target loses, doubles, or puts into another order."""
+        """The kinds of spans that the target loses, doubles, or puts into another order."""
         if not self.spans:
             return set()
         target = target.removeprefix(self.prefix)
@@ -136,7 +136,7 @@ class _Row:
         return BareText(self.text, tuple(marks))
 
     def restored(self, bare: BareText, translation: Translation) -> Translation:
-        """A translation of the bare text, and its alternatives, with the spans in place."""
+        """A translation of the bare text, with the spans put back there and in all alternatives."""
         least = len(self.prefix)
         best, *others = [
             guessed if self.faults(placed.text) else placed
@@ -147,7 +147,7 @@ class _Row:
         return replace(best, alternatives=tuple(others))
 
     def finished(self, translation: Translation | None, *, aligned: bool) -> Translation:
-        """The translation without faulty alternatives; without a translation, the text itself."""
+        """The translation without faulty alternatives, or the text if ``translation`` is None."""
         if translation is None:
             links = tuple(Link((s.start, s.end), (s.start, s.end)) for s in self.spans)
             return Translation(self.text, 0.0, alignment=links if aligned else None)
@@ -163,7 +163,7 @@ class _Row:
 
 
 def _mark(text: str, span: ProtectedSpan) -> Mark:
-    """The span as a mark: a tag opens or closes, and any other span is a point."""
+    """The mark of a span; a tag opens or closes, and any other span is a point."""
     tag = _TAG.fullmatch(text) if span.kind == "tag" else None
     if tag is None or tag["end"] or tag["name"].lower() in VOID:
         return Mark(span.start, span.end, kind=span.kind)

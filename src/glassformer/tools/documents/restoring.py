@@ -25,9 +25,9 @@ def restored(
     aligned: bool = True,
     least: int = 0,
 ) -> Translation:
-    """The translation of ``bare.bare`` with marks, and an alignment to ``bare.text``.
+    """The translation of ``bare.bare`` with marks, and with an alignment to ``bare.text``.
 
-    ``write`` is applied to all text outside marks. Without ``aligned``, the marks stand in
+    ``write`` changes all text outside marks. Without ``aligned``, the marks stand in
     proportion to the source, with spaces around points. No mark comes before the place ``least``.
 
     >>> from glassformer.tools.documents.bare_text import Mark
@@ -57,7 +57,7 @@ class _Writer:
         self._write = write
         self._spaces = spaces
         self._parts: list[str] = []
-        self._origins: list[tuple[str, int]] = []  # of each part: "target", "source" or "", place
+        self._origins: list[tuple[str, int]] = []  # of parts: "target", "source" or "", and place
         self._last = ""  # the last visible character
         self._joint: _Joint | None = None  # the joint after the last point
         self._visible = 0  # the number of parts up to the last visible one
@@ -67,7 +67,7 @@ class _Writer:
         return "".join(self._parts)
 
     def write(self, spans: Sequence[Span]) -> None:
-        """Write the target with each node around its span."""
+        """Write the target with each node around the node's span."""
         children: dict[int, list[int]] = defaultdict(list)
         for number, node in enumerate(self._bare.nodes):
             children[node.parent].append(number)
@@ -89,7 +89,7 @@ class _Writer:
         inside((0, len(self._target)), children[-1])
 
     def moved(self, links: Sequence[Link]) -> tuple[Link, ...]:
-        """Links of the bare text as links of the whole text; each mark has a link to itself."""
+        """Links of the bare text as links of the whole text, with a link for each mark."""
         written = 0
         places: dict[str, dict[int, int]] = {"target": {}, "source": {}, "": {}}
         for part, (side, origin) in zip(self._parts, self._origins, strict=True):
@@ -125,13 +125,13 @@ class _Writer:
         self._joint = after
 
     def _joint_to(self, neighbour: str) -> _Joint:
-        """The joint between a point and a neighbour in the source; a letter is glued to it."""
+        """The joint between a point and a source neighbour; a letter allows no space."""
         if self._spaces or not neighbour or neighbour.isspace():
             return "space"
         return "glue" if _spaced(neighbour) else "free"
 
     def _mark(self, span: Span) -> None:
-        """Write a span of the source: marks as they are, text between marks by ``write``."""
+        """Write a span of the source, with unchanged marks and with ``write`` for other text."""
         place = span[0]
         for mark in self._bare.marks_in(span):
             if place < mark.start:
@@ -161,5 +161,5 @@ class _Writer:
 
 
 def _spaced(character: str) -> bool:
-    """Whether a character is a letter or digit of a script with spaces between words."""
+    """Whether the character is a letter or digit of a script that puts spaces between words."""
     return character.isalnum() and len(words(character + "x")) == 1

@@ -1,1 +1,1 @@
-"""The built-in corpus: dates, times and amounts of money, from Unicode's CLDR."""
+"""The built-in corpus of dates, times and amounts of money, from Unicode's CLDR."""

@@ -1,12 +1,12 @@
-"""The built-in corpus: dates, intervals, times and amounts of money in two languages.
+"""The built-in corpus of dates, intervals, times and amounts of money in two languages.
 
 The texts come from the Unicode CLDR through Babel (the extra ``demo``), in any two languages of the
-CLDR. One source text never has two targets. Some years are held out: no training phrase shows such
-a year, and every phrase of validation and test does. So memory alone cannot give a good score.
-:func:`oracle` gives the right target of any phrase of the domain, drawn or not.
+CLDR. One source text never has two targets. No training phrase shows a
+held-out year, and every phrase of validation and test shows one. So memory alone cannot give a good
+score. :func:`oracle` returns the right target of any phrase of the domain, drawn or not.
 
-The domain is the years 1950 to 2049, and 1.00 to 9,999.99 in ten currencies. The texts are CLDR's
-except for spaces and dashes (:func:`~glassformer.tools.phrasebook.forms.normalise`).
+The domain is the years 1950 to 2049, and 1.00 to 9,999.99 in ten currencies. The texts follow the
+CLDR except for spaces and dashes (:func:`~glassformer.tools.phrasebook.forms.normalise`).
 """
 
 import re
@@ -60,7 +60,7 @@ _LEAK = re.compile(
 
 @dataclass(frozen=True)
 class Phrase:
-    """One phrase in both languages; ``year`` is the held-out year in the phrase, if any."""
+    """One phrase in both languages; ``year`` is the held-out year in the phrase, or None."""
 
     kind: str
     source: str
@@ -69,7 +69,7 @@ class Phrase:
 
 
 class Phrasebook(NamedTuple):
-    """Three splits; no year of validation or test occurs in another split."""
+    """The three splits; a held-out year of validation or test occurs in no other split."""
 
     train: list[Phrase]
     validation: list[Phrase]
@@ -77,7 +77,7 @@ class Phrasebook(NamedTuple):
 
 
 def leaked(text: str) -> bool:
-    """Whether the text shows a CLDR key or pattern, because the language lacks data.
+    """Whether the text shows a CLDR key or pattern, which means that the CLDR lacks data.
 
     >>> leaked("1,00 ¤¤"), leaked("2021 {1}"), leaked("EEEE, 4. März"), leaked("4. März")
     (True, True, True, False)
@@ -88,14 +88,14 @@ def leaked(text: str) -> bool:
 def phrasebook(
     *, source: str = "en", target: str = "de", seed: int = 0, size: int = 12_000
 ) -> Phrasebook:
-    """Draw a corpus: ``size`` training phrases, a 24th of it for validation, a 12th for test.
+    """Draw ``size`` phrases for training, a 24th of ``size`` for validation, a 12th for test.
 
     All phrases differ. Every phrase of validation and test shows a year of ``VALIDATION_YEARS`` or
     ``TEST_YEARS``. ``source`` and ``target`` are CLDR names (``de``, ``pt_BR``). Equal arguments
     and one version of Babel give one corpus on any machine.
 
-    Errors: UsageError for an unknown language, or for a size that is too large or not positive;
-    InputError without Babel.
+    Raises UsageError for an unknown language, or for a size that is too large or not positive.
+    Raises InputError without Babel.
 
     >>> book = phrasebook(size=240)
     >>> [len(split) for split in book]
@@ -114,7 +114,7 @@ def phrasebook(
 
 
 def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
-    """The right target of any phrase of the domain, drawn or not; None for any other text.
+    """The right target of any phrase of the domain, drawn or not, or None for another text.
 
     >>> oracle("Thursday, March 4, 2021"), oracle("March 4 - 7")
     ('Donnerstag, 4. März 2021', None)
@@ -137,7 +137,7 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
 def _sample(
     years: Sequence[int], size: int, locales: tuple[Locale, Locale], rng: Random
 ) -> list[Phrase]:
-    """Different phrases with a main year in ``years``; a second year may be a training year."""
+    """Different phrases with a main year in ``years``, and perhaps a second, training year."""
     held_out = bool(HELD_OUT.intersection(years))
     forms = [form for form in FORMS if form.dated or not held_out]
     weights = [form.weight for form in forms]
@@ -165,8 +165,8 @@ def _sample(
 def _texts(form: Form, value: Value, locales: tuple[Locale, Locale]) -> tuple[str, str] | None:
     """The value in both languages.
 
-    In May, *May 4, 2021* is both the long and the medium style, and German tells the two apart.
-    The earliest form that writes an equal source decides, as in the oracle.
+    In English, *May 4, 2021* is both the long and the medium style, but German has two texts. As
+    in the oracle, the function uses the earliest form that writes an equal source.
     """
     source = _write(form, value, locales[0])
     for reading in FORMS:
@@ -178,7 +178,7 @@ def _texts(form: Form, value: Value, locales: tuple[Locale, Locale]) -> tuple[st
 
 
 def _write(form: Form, value: Value, locale: Locale) -> str | None:
-    """The text of a value; None if the locale lacks the data or shows a key for it."""
+    """The text of a value, or None if the locale lacks data or shows a key."""
     try:
         text = normalise(form.write(value, locale))
     except (LookupError, ValueError):  # forms and Babel raise them for missing data

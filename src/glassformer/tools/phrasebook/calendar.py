@@ -66,7 +66,7 @@ def _date_form(name: str, weight: int) -> Form:
 
 
 def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
-    """``spans``: the largest field in which start and end differ, each drawn equally often."""
+    """The form of an interval; ``draw`` picks the largest field of difference from ``spans``."""
 
     def draw(rng: Random, years: Years) -> Value:
         start, end = _draw_date(rng, years), _draw_date(rng, years)

@@ -1,11 +1,11 @@
-"""The forms of the phrasebook, and the clues by which a text is read back.
+"""The forms of the phrasebook, and the clues by which a form reads a text back.
 
 A form writes a value, such as a date, in any language of the Unicode CLDR, through Babel. One value
 in two languages is a sentence pair.
 
-Reading needs no second grammar. From the numbers and names of a text (:class:`Clues`) each form
-guesses values and writes them in the text's language. A value whose writing equals the text is the
-text's value.
+A form needs no second grammar to read. From the numbers and names of a text (:class:`Clues`) each
+form guesses values and writes each value in the text's language. If a written value equals the
+text, the value is the text's value.
 
 Source: the CLDR as packaged by Babel, with the patterns of Unicode TR 35, parts 2 to 4.
 """
@@ -44,10 +44,10 @@ _DIRECTIONS = re.compile("[\u200e\u200f\u061c]")
 
 
 def normalise(text: str) -> str:
-    """The text as the phrasebook spells it, on both sides, so that a person can type it.
+    """The text in the phrasebook's spelling, which a person can type.
 
-    CLDR's no-break, narrow and thin spaces become plain spaces. Invisible marks of direction go. A
-    hyphen between two spaces becomes the dash of an interval.
+    CLDR's no-break, narrow and thin spaces become plain spaces. The function removes
+    invisible marks of direction. A hyphen between two spaces becomes the dash of an interval.
 
     >>> normalise("Mar 4\\u2009-\\u20097,  2021")
     'Mar 4 – 7, 2021'
@@ -57,14 +57,14 @@ def normalise(text: str) -> str:
 
 @dataclass(frozen=True)
 class Clues:
-    """The numbers and names of a text in one language, and the values that they can make."""
+    """The numbers and names of a text in one language, and the possible values of the text."""
 
     text: str
     locale: Locale
 
     @cached_property
     def runs(self) -> list[str]:
-        """The runs of digits, as written.
+        """The runs of digits in the text, as strings.
 
         >>> Clues("CA$1,234.50", None).runs
         ['1', '234', '50']
@@ -76,7 +76,7 @@ class Clues:
         return sorted({int(run) for run in self.runs})
 
     def amounts(self) -> list[Decimal]:
-        """One to three neighbouring runs joined, with and without the last run as decimals.
+        """The numbers of one to three joined neighbouring runs, whose last run is decimals or not.
 
         >>> [str(number) for number in Clues("2,5 $", None).amounts()]
         ['2', '2.5', '5', '25']
@@ -102,8 +102,8 @@ class Clues:
     ) -> list[date]:
         """Every date of the domain that the numbers and the names of months make.
 
-        ``years``, ``months``, ``days``: values to try for parts that a form does not show.
-        ``short_years``: two digits may name a year.
+        ``years``, ``months`` and ``days`` hold values to try for parts that a form does not show.
+        With ``short_years``, two digits may name a year.
         """
         candidates = {*self.numbers, *years}
         if short_years:
@@ -116,7 +116,7 @@ class Clues:
         return [date(*part) for part in parts if 1 <= part[2] <= monthrange(*part[:2])[1]]
 
     def times(self) -> list[time]:
-        """Every time that the numbers make, before and after noon; seconds may be absent."""
+        """Every time, before and after noon, that the numbers make, with or without seconds."""
         hours = {(number + shift) % 24 for number in self.numbers for shift in (0, 12)}
         sixty = [number for number in self.numbers if number < 60]
         return [time(*part) for part in product(sorted(hours), sixty, sorted({0, *sixty}))]
@@ -137,7 +137,7 @@ class Clues:
 
 
 def no_years(_: Value) -> tuple[int, ...]:
-    """``Form.years`` of a form whose texts show no year."""
+    """No years: the ``Form.years`` of a form whose texts show no year."""
     return ()
 
 
@@ -145,14 +145,14 @@ def no_years(_: Value) -> tuple[int, ...]:
 class Form:
     """One way to write one kind of value.
 
-    ``draw(rng, years)``: a random value whose main year, if any, is one of ``years``.
+    ``draw(rng, years)`` returns a random value whose main year, if any, is one of ``years``.
 
-    ``write(value, locale)``: the value's text; LookupError or ValueError if the locale lacks data.
+    ``write(value, locale)`` returns the text, or raises LookupError or ValueError without data.
 
-    ``guess(clues)``: values that a text may stand for, some outside of the domain.
+    ``guess(clues)`` yields the possible values of a text, some outside of the domain.
 
-    ``years(value)``: the years that the text shows. ``dated``: every text shows a year.
-    ``weight``: the form's share of the training phrases, relative to other forms.
+    ``years(value)`` returns the years that the text shows. ``dated`` says that every text shows a
+    year. ``weight`` is the form's share of the training phrases, relative to other forms.
     """
 
     kind: str

@@ -1,1 +1,1 @@
-"""Fast twins of training: the same sums as the plain form, held equal by tests."""
+"""Fast twins of training code; tests hold each twin's sums equal to the plain form's sums."""

@@ -1,8 +1,8 @@
-"""Fast twin of :mod:`glassformer.training.loss`: the loss without the logits of a whole batch.
+"""Fast twin of :mod:`glassformer.training.loss`, without the logits of a whole batch.
 
 :func:`projected_cross_entropy` computes the projection to words, the loss and its gradient in
-chunks of rows. ``tests/training/fast/test_loss.py`` holds it equal to
-:func:`~glassformer.training.loss.label_smoothed_cross_entropy`, gradients included.
+chunks of rows. ``tests/training/fast/test_loss.py`` holds loss and gradients equal to
+:func:`~glassformer.training.loss.label_smoothed_cross_entropy`.
 """
 
 from typing import Any
@@ -25,10 +25,10 @@ LARGE_CHUNK_ROWS = 2048
 def projected_losses(
     model: Transformer, batch: Batch, *, smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Sums over the target tokens: the smoothed loss, and the loss without smoothing.
+    """The sums over the target tokens of the smoothed loss and of the unsmoothed loss.
 
-    The logits of padding are never computed. The batch lies on the host, and its real labels are
-    counted there: the host would have to wait for a GPU's count.
+    The function computes no logits of padding. It counts the real labels of the batch on the host,
+    which would have to wait for a GPU's count.
     """
     labels = batch.labels.flatten()
     real = (labels != model.config.pad_id).nonzero()[:, 0]
@@ -52,11 +52,10 @@ def projected_cross_entropy(
     *,
     smoothing: float = 0.1,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    r"""Sums over rows of the smoothed loss of ``states @ weight.T + bias``, and of the loss itself.
+    r"""The row sums of the smoothed and of the unsmoothed loss of ``states @ weight.T + bias``.
 
-    The second carries no gradient. The caller leaves out the rows whose label is padding. The
-    products are in the type of ``states``; ``weight`` and ``bias`` may be wider, and then so are
-    their gradients.
+    The unsmoothed loss carries no gradient. The caller leaves out the rows whose label is padding.
+    The products have the type of ``states``; wider ``weight`` and ``bias`` get wider gradients.
 
     >>> states, weight = torch.ones(3, 2), torch.zeros(5, 2)
     >>> loss, plain = projected_cross_entropy(states, weight, None, torch.tensor([1, 2, 3]))
@@ -73,8 +72,8 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     r"""The gradient of a row's loss by its logits is ``softmax - (1-ε) onehot - ε/V``.
 
     Each chunk's logits ``z`` become ``e = exp(z - max)`` in place, once. The softmax is then
-    ``e / sum(e)``; its denominator scales the small matrices beside it. The one-hot and the uniform
-    part are sums of a few vectors, never a matrix of the logits' size.
+    ``e / sum(e)``; instead of ``e``, small matrices beside ``e`` take the factor ``1 / sum(e)``.
+    The one-hot part and the uniform part need a few vectors, and no matrix of the logits' size.
     """
 
     @staticmethod
@@ -109,7 +108,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 def _sums_and_gradients(
     inputs: tuple[Tensor, Tensor, Tensor | None], labels: Tensor, smoothing: float, *, wanted: bool
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
-    """Both losses, and the gradients of the first (zeros unless ``wanted``)."""
+    """Both losses, and the gradients of the smoothed loss (zeros unless ``wanted``)."""
     states, weight, bias = inputs
     weight = weight.to(states.dtype)
     bias = None if bias is None else bias.to(states.dtype)
@@ -135,7 +134,7 @@ def _sums_and_gradients(
         of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
         highest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(highest).exp_()
-        # Added up in float32, then rounded to the logits' type: a float32 sum would copy the chunk.
+        # torch adds in float32 and rounds to the logits' type; a float32 sum would copy the chunk.
         sums = exponentials.sum(dim=1, keepdim=True).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
         mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
@@ -163,7 +162,7 @@ def _sums_and_gradients(
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """``total += left @ right``, without a matrix in between if the types are equal."""
+    """Do ``total += left @ right``, without a matrix in between if the types are equal."""
     if total.dtype == left.dtype:
         total.addmm_(left, right)
     else:

@@ -1,11 +1,11 @@
 """Gradients by bfloat16 products, for float32 weights.
 
-A bfloat16 number has 8 significant bits. They are enough for a product's operands, and too few for
-a weight that changes by a thousandth of itself. So the model stays in float32: the optimiser
-changes it, validation and checkpoints read it. The gradients come from a copy in bfloat16 that is
-rounded anew after each update (Micikevicius et al. 2018, section 3.1). ``torch.autocast`` rounds at
-each use instead, and keeps results between the products in float32. On one CPU thread, it takes 1.2
-times as long for an update of ``tiny``.
+A bfloat16 number has 8 significant bits. The 8 bits suffice for a product's operands, but not for
+a weight that changes by a thousandth of itself. So the optimiser, validation and checkpoints use
+the model in float32. The gradients come from a bfloat16 copy, into which each update rounds the
+model anew (Micikevicius et al. 2018, section 3.1). ``torch.autocast`` rounds at each use instead,
+and keeps results between the products in float32. With ``torch.autocast``, an update of ``tiny`` on
+one CPU thread takes 1.2 times as long.
 """
 
 import copy
@@ -24,11 +24,11 @@ __all__ = ["working_copy"]
 
 
 def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
-    """A bfloat16 copy of ``model`` for the gradients, and a call that renews it from the model.
+    """A bfloat16 copy of ``model`` for the gradients, and a call that renews the copy.
 
-    Each gradient of the copy's weights is added to the model's in float32, not kept in bfloat16.
-    The copy shares embeddings and output matrix with the model. An update reads few of their rows,
-    and :func:`~glassformer.training.fast.loss.projected_cross_entropy` rounds the matrix itself.
+    Each gradient of the copy adds to the model's gradient in float32. The copy shares embeddings
+    and output matrix with the model. An update reads few rows of the embeddings, and
+    :func:`~glassformer.training.fast.loss.projected_cross_entropy` rounds the output matrix.
     """
     shared: dict[int, Any] = {
         id(table): _RoundedEmbedding(table)
@@ -50,7 +50,7 @@ def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
 
 
 class _RoundedEmbedding(nn.Module):
-    """The model's table; its vectors enter the blocks in bfloat16."""
+    """The model's embedding table, whose vectors enter the blocks in bfloat16."""
 
     def __init__(self, table: ScaledEmbedding) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Muon: equally long steps along all directions of the momentum, for the matrices of the blocks.
+"""Muon, which steps equally far along all directions of a matrix's momentum.
 
 Departure from the paper: Adam scales each element of a matrix alone. Muon takes the gradient's
 momentum as a matrix, :math:`M = U S V^T`, and steps along :math:`U V^T`. So rare directions learn
@@ -28,10 +28,10 @@ _STEP = 0.2  # root mean square of the elements' change at rate 1, about Adam's
 
 
 def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "count rows cols"]:
-    r"""Nearly :math:`U V^T` for each matrix :math:`U S V^T`: all singular values are near 1.
+    r"""Nearly :math:`U V^T` for each matrix :math:`U S V^T`, with all singular values near 1.
 
-    Newton-Schulz: :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X` is matrix products alone. It
-    brings all singular values to between 0.6 and 1.3, but for tiny ones.
+    Newton-Schulz iterates :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X`, by matrix products
+    alone. Newton-Schulz brings all but tiny singular values to between 0.6 and 1.3.
 
     >>> orthogonal(torch.diag(torch.tensor([3.0, -2.0]))[None]).sign()
     tensor([[[ 1.,  0.],
@@ -51,9 +51,9 @@ class Muon(torch.optim.Optimizer):
     """Muon for ``matrices``; ``others`` is the optimiser of all other weights.
 
     If ``others`` is fused, Muon too divides the gradients by ``grad_scale``, and changes nothing if
-    ``found_inf`` is 1. It does not wait for the device. ``products`` is the number type of its
-    matrix products, which ``ranks`` divide among themselves. Its state holds the ``momentum`` of
-    each matrix.
+    ``found_inf`` is 1. Muon does not wait for the device. ``products`` is the number type of
+    Muon's matrix products, which ``ranks`` share. Muon's state holds the ``momentum`` of each
+    matrix.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Change all weights; each group's ``lr`` is its rate."""
+        """Change all weights; ``lr`` of a group is the group's learning rate."""
         if self._step_supports_amp_scaling:
             self.others.grad_scale, self.others.found_inf = self.grad_scale, self.found_inf
         loss = self.others.step(closure)
@@ -94,7 +94,7 @@ class Muon(torch.optim.Optimizer):
         return loss
 
     def _ahead(self, group: list[nn.Parameter]) -> Float[Tensor, "count rows cols"]:
-        """Update the momentum of matrices of one shape. Return Nesterov's, one update ahead."""
+        """Update the momentum of matrices of one shape; return Nesterov's momentum."""
         for matrix in group:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
@@ -111,7 +111,7 @@ class Muon(torch.optim.Optimizer):
         return ahead
 
     def _orthogonal(self, stacks: list[Tensor]) -> list[Tensor]:
-        """Orthogonalise every matrix: each rank computes its share, a sum over ranks joins them."""
+        """Orthogonalise all matrices; each rank computes a share, and a sum joins the shares."""
         if self.ranks.size == 1:
             return [orthogonal(stack.to(self.products)).to(stack.dtype) for stack in stacks]
         share = self.ranks.share()

@@ -1,1 +1,1 @@
-"""Training on several ranks; a reader with one process can skip it."""
+"""Training on several ranks, which a run with one process does not need."""

@@ -1,10 +1,10 @@
-"""Ranks: several processes of ``torchrun`` that train one model, each on its share of every batch.
+"""Ranks, processes of ``torchrun`` that train one model, each process on a share of every batch.
 
-Each rank computes the gradient of its rows with its own copy of the model. All ranks add up these
-gradients and make the same update. On a GPU machine each GPU has a rank. On a CPU, ranks of few
+Each rank computes the gradient of its rows with its own copy of the model. All ranks add up the
+gradients and make equal updates. On a GPU machine each GPU has a rank. On a CPU, ranks of few
 threads wait less than one process of many threads.
 
-A process without torchrun is alone: its :data:`ALONE` hands everything back unchanged.
+A process without torchrun has :data:`ALONE` as ranks, which hands every value back unchanged.
 """
 
 import json
@@ -26,23 +26,23 @@ from glassformer.support.errors import InputError
 
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
 
-# Rank 0 reads and packs the corpus before it joins the group. The other ranks wait up to this time.
+# Rank 0 reads and packs the corpus before it joins the group. The other ranks wait at most 7 days.
 _PREPARATION = timedelta(days=7)
-# In the group, the longest work of rank 0 alone is a validation: a rank that takes longer hangs.
+# In the group, the longest work of rank 0 alone is a validation. A rank that takes longer hangs.
 _TIMEOUT = timedelta(minutes=30)
 _PREPARED = "glassformer/prepared"  # the settings' key in the store that all ranks share
 _POLL_SECONDS = 1e-4
 
 
 class RankLostError(RuntimeError):
-    """Another rank of this training has ended or hangs."""
+    """Another rank of the training has ended or hangs."""
 
 
 @dataclass(frozen=True)
 class Ranks:
     """The ranks of a training as rank ``rank`` of ``size`` sees them.
 
-    ``local_size`` of them run on this machine. ``settings`` are those that rank 0 gave.
+    ``local_size`` ranks run on this machine. ``settings`` holds the settings that rank 0 gave.
 
     >>> ALONE.sum([torch.ones(2)])
     [tensor([1., 1.])]
@@ -54,19 +54,19 @@ class Ranks:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def share(self) -> slice:
-        """This rank's rows of a batch: every n-th, because the rows are sorted by length."""
+        """This rank's rows of a batch, which are every n-th row, because length sorts the rows."""
         return slice(self.rank, None, self.size)
 
     def threads(self, machine_threads: int) -> int:
-        """The CPU threads of one rank, if all ranks of a machine compute."""
+        """The number of CPU threads of one rank, if all ranks of a machine compute."""
         return max(1, machine_threads // self.local_size)
 
     def sum(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The sum of each tensor over the ranks: the same bits on each rank, and each time.
+        """The sum of each tensor over the ranks, with equal bits on each rank and in each run.
 
-        ``DistributedDataParallel`` would overlap this sum with the backward pass. But it sorts its
-        buckets anew after the first update of a process. A resumed run of three ranks would add up
-        in another order and end with other bits.
+        ``DistributedDataParallel`` overlaps such a sum with the backward pass. But after the first
+        update of a process, ``DistributedDataParallel`` sorts its buckets anew. So a resumed run of
+        three ranks would add up in another order and end with other bits.
         """
         if self.size == 1:
             return list(tensors)
@@ -76,7 +76,7 @@ class Ranks:
         return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
     def all_reduce_max(self, *values: int | float) -> list[float]:
-        """The greatest of each value over the ranks."""
+        """The maximum of each value over the ranks."""
         row = torch.tensor(values, dtype=torch.float64)
         if self.size > 1:
             self._collective(partial(dist.all_reduce, op=dist.ReduceOp.MAX), row)
@@ -90,7 +90,7 @@ class Ranks:
     def _collective(self, call: Callable[..., Any], tensor: Tensor) -> None:
         try:
             work = call(tensor, async_op=True)
-            # Python handles a signal between two polls; inside gloo's own wait it cannot.
+            # Python handles a signal between two polls, but not inside gloo's own wait.
             while tensor.device.type == "cpu" and not work.is_completed():
                 time.sleep(_POLL_SECONDS)
             work.wait()
@@ -105,7 +105,7 @@ ALONE = Ranks(0, 1)
 
 
 def machine_threads(given: int) -> int:
-    """The CPU threads that all ranks of this machine share: ``given``, or all if it is 0."""
+    """The number of CPU threads for all ranks of this machine: ``given``, or all if that is 0."""
     if given or not _under_torchrun():
         return given or torch.get_num_threads()
     # torchrun sets OMP_NUM_THREADS to 1, so torch does not know the number.
@@ -116,11 +116,11 @@ def machine_threads(given: int) -> int:
 def from_torchrun(
     device: torch.device, settings: Mapping[str, Any] | None = None
 ) -> Iterator[Ranks]:
-    """Join the ranks that ``torchrun`` has started; :data:`ALONE` without torchrun.
+    """Join the ranks that ``torchrun`` has started; yield :data:`ALONE` without torchrun.
 
-    Rank 0 calls it when the corpus is packed, the others at once. They get the ``settings`` of rank
-    0, as JSON, because nothing is unpickled. Each GPU belongs to one rank. Every rank must see the
-    same files. Raises InputError if this rank does not reach the others.
+    Rank 0 joins when the corpus is packed, and the other ranks join at once. Rank 0 sends the
+    ``settings`` as JSON, because a rank unpickles nothing. Each GPU belongs to one rank. All ranks
+    must see equal files. The function raises InputError if this rank does not reach the others.
     """
     if not _under_torchrun():
         yield ALONE
@@ -148,7 +148,7 @@ def from_torchrun(
         settings = json.loads(store.get(_PREPARED))
         yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), settings)
     except RankLostError:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's: the error is shown first
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's: this rank first shows the error
         raise
     finally:
         dist.destroy_process_group()

@@ -1,6 +1,6 @@
-"""The training loop of ranks 1 to N-1, which read no text: rank 0 sends them settings and weights.
+"""The training loop of ranks 1 to N-1, which get settings and weights from rank 0 and read no text.
 
-Rank 0 gives :func:`settings_of_rank_0`. Each of the others calls :func:`train_rank`.
+Rank 0 gives :func:`settings_of_rank_0`. Each other rank calls :func:`train_rank`.
 """
 
 from dataclasses import asdict
@@ -29,7 +29,7 @@ __all__ = ["settings_of_rank_0", "train_rank"]
 def settings_of_rank_0(
     config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed, checkpoints: Path
 ) -> dict[str, Any]:
-    """The settings of the other ranks, which must see the files that the settings name."""
+    """The settings of the other ranks. A rank must see the files that the settings name."""
     return {
         "options": config.model_dump(mode="json", include=set(LearningOptions.model_fields)),
         "seed": config.seed,
@@ -41,7 +41,7 @@ def settings_of_rank_0(
 
 
 def train_rank(machine: MachineOptions, parts: Parts) -> None:
-    """Train beside rank 0 until it ends, or a signal arrives.
+    """Train beside rank 0 until rank 0 ends or a signal arrives.
 
     ``machine`` gives the device and the threads; rank 0 sends all other options.
     """

@@ -1,1 +1,1 @@
-"""The preparation of a training: options, data, sizes, resuming."""
+"""The preparation of a training, with options, data, sizes and the continuation of a run."""

@@ -1,6 +1,6 @@
-"""Further training pairs: joined pairs, pairs with protected spans, and pairs of other files.
+"""Further training pairs, which are joined pairs, pairs with protected spans, and also-pairs.
 
-A model that has read single sentences alone writes one sentence for a line of two. A model that has
+A model that has read only single sentences writes one sentence for a line of two. A model that has
 never read ``{name}`` or ``<b>`` writes words instead.
 """
 
@@ -41,9 +41,9 @@ _EMOJI = ("😀", "👍", "🎉", "❤️", "🚀", "🐕", "🌍", "✅", "🔥
 def settle_shares(
     text: TextOptions, sample: Sequence[Pair], lengths: SourceLengths
 ) -> tuple[dict[str, float], list[str]]:
-    """The shares of further pairs that ``text`` leaves open, and a line for each.
+    """The shares of further pairs that ``text`` leaves open, and a line for each share.
 
-    ``sample``: pairs of the corpus; ``lengths``: of their sources.
+    ``sample`` holds pairs of the corpus, and ``lengths`` the lengths of the corpus's sources.
 
     >>> text, sample = TextOptions(pairs=("a", "b")), [Pair("A dog.", "Ein Hund.")]
     >>> shares, reasons = settle_shares(text, sample, SourceLengths.of(["A dog."], "en"))
@@ -66,9 +66,9 @@ def settle_shares(
 
 
 def write_augmented(text: TextOptions, run: RunDirectory) -> list[str]:
-    """Write the further pairs of a run into one file, unless they are there; return notes.
+    """Write the further pairs of a run into one file, unless the file exists; return notes.
 
-    ``text`` leaves no share open. Without further pairs there is no file.
+    ``text`` leaves no share open. Without further pairs, the function writes no file.
     """
     if run.augmented.exists():
         return []
@@ -93,7 +93,7 @@ def _further_pairs(text: TextOptions, run: RunDirectory, keep: Filter) -> Iterat
 
 
 def _also_pairs(text: TextOptions, keep: Filter) -> Iterator[Pair]:
-    """The pairs of ``text.also`` that ``keep`` keeps, each as often as its weight says."""
+    """The pairs of ``text.also`` that ``keep`` keeps, each as often as ``also_weight`` says."""
     rng = random.Random(TEXT_SEED)
     tag = f"{text.also_tag} " if text.also_tag else ""
     times, rest = divmod(text.also_weight, 1)
@@ -103,7 +103,7 @@ def _also_pairs(text: TextOptions, keep: Filter) -> Iterator[Pair]:
 
 
 def joined_pairs(pairs: Iterable[Pair], share: float, *, seed: int) -> Iterator[Pair]:
-    """A random ``share`` of the pairs, joined to units of two to five.
+    """A random ``share`` of the pairs, as units of two to five joined pairs.
 
     >>> pairs = [Pair("A dog.", "Ein Hund."), Pair("犬。", "Ein Hund."), Pair("Cats.", "Katzen.")]
     >>> list(joined_pairs(pairs, 1.0, seed=2))
@@ -126,8 +126,8 @@ def placeholder_pairs(
 ) -> Iterator[Pair]:
     """A random ``share`` of the pairs, each with one to three protected spans on both sides.
 
-    A span takes the place of a word and its translation in ``dictionary``, or two tags go around
-    both words. In a pair without such a word, spans stand at an end, or tags around the whole.
+    A span replaces a word and its translation in ``dictionary``, or two tags go around both
+    words. In other pairs a span stands at an end, or tags go around the whole.
 
     >>> pairs = [Pair("A dog runs.", "Ein Hund rennt."), Pair("Go!", "Los!")]
     >>> for pair in placeholder_pairs(pairs, 1.0, {"dog": "Hund"}, seed=3):
@@ -142,10 +142,10 @@ def placeholder_pairs(
 
 
 def lexicon(pairs: Sequence[Pair]) -> dict[str, str]:
-    """Source words, each with the target word that stands in nearly the same pairs.
+    """Source words, each with a target word that occurs in nearly the same pairs.
 
-    The measure is Dice's; each word of a couple is the best for the other. The source word is
-    neither rare nor in many sentences.
+    By Dice's measure, the source word is the best for the target word, and the target word for the
+    source word. The source word is neither rare nor in many sentences.
 
     >>> sides = [("a dog", "ein Hund"), ("a cat", "ein Kater"), ("a bird", "ein Vogel")]
     >>> lexicon([Pair(*side) for side in 5 * sides])
@@ -204,7 +204,7 @@ def _with_spans(pair: Pair, dictionary: dict[str, str], rng: random.Random) -> P
 def _translated_words(
     pair: Pair, dictionary: dict[str, str]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The places of each word and of its translation, if both stand once in their sides."""
+    """The places of each word and of its translation, if both words occur once."""
     once: list[dict[str, tuple[int, int]]] = []
     for side in pair:
         spans = words(side)
@@ -219,7 +219,7 @@ def _translated_words(
 
 
 def _change(rng: random.Random) -> Callable[[str], str]:
-    """A function that puts a span in the place of a word, or tags around it."""
+    """A function that replaces a word by a span, or puts tags around the word."""
     if rng.random() < 0.3:
         opening, closing = _tags(rng)
         return lambda word: f"{opening}{word}{closing}"
@@ -228,7 +228,7 @@ def _change(rng: random.Random) -> Callable[[str], str]:
 
 
 def _around(pair: Pair, rng: random.Random) -> Pair:
-    """The pair inside of tags, or with a span before or after it."""
+    """The pair with tags around each side, or with a span before or after each side."""
     place = rng.randrange(3)
     if place == 0:
         opening, closing = _tags(rng)

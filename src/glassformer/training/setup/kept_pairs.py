@@ -1,8 +1,8 @@
-"""The corpus of a run: the training files are read and filtered once, into files of the run.
+"""The corpus of a run, which reads and filters the training files once, into its own files.
 
 ``data/train.jsonl`` holds the pairs that the run trains on, ``data/valid.jsonl`` the pairs that it
 holds out for validation. ``data/counts.json`` counts the kept and the dropped pairs, and names the
-options that they depend on. It is written last: without it the files are made again.
+options behind the counts. The run writes ``counts.json`` last, and without it makes all files anew.
 """
 
 import json
@@ -37,9 +37,9 @@ class KeptPairs:
     """The corpus in the directory of a run, and its numbers of pairs."""
 
     run: RunDirectory
-    filter: Filter  # with its counts of the kept and the dropped pairs
+    filter: Filter  # with counts of the kept and the dropped pairs
     held_out: int
-    left_out: int  # other pairs with the sources of held-out ones
+    left_out: int  # other pairs with held-out sources
     source_lengths: SourceLengths
     trigrams: tuple[str, str]  # the profiles of both sides
 
@@ -50,9 +50,9 @@ class KeptPairs:
 
 
 def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
-    """Read and filter the training files into files of the run, or use the files there.
+    """Read and filter the training files into files of the run, or use existing files.
 
-    Without ``text.valid``, 2 % of the pairs are held out (:func:`_held_out`).
+    Without ``text.valid``, the function holds out 2 % of the pairs (:func:`_held_out`).
     """
     names = {"format", "keys", "languages", "max_chars", "max_ratio", "normalisation"}
     options = text.model_dump(mode="json", include=names) | {"hold_out": not text.valid}
@@ -108,14 +108,14 @@ def _read_once(text: TextOptions, run: RunDirectory, keep: Filter) -> dict[str, 
 
 
 def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:
-    """About 2,000 of ``count`` pairs, at equal distances; all of a few."""
+    """About 2,000 of ``count`` pairs, at equal distances, or all pairs if there are fewer."""
     return list(islice(pairs, 0, None, max(1, count // _MEASURED)))
 
 
 def _held_out(sources: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Places of the pairs that are held out: 2 % of the different sources, at most 1,000.
+    """Places of the held-out pairs, with 2 % of the different sources, at most 1,000.
 
-    Of a small corpus it is 10 %, up to 100: the score of a handful of pairs is chance.
+    A small corpus gives 10 %, at most 100, because a score on a handful of pairs is chance.
     """
     firsts = np.flatnonzero(~repeats(sources))
     size = min(1_000, max(len(firsts) // 50, min(100, len(firsts) // 10)))
@@ -123,10 +123,10 @@ def _held_out(sources: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 def _split(run: RunDirectory, count: int) -> tuple[int, int]:
-    """Divide the kept pairs into those to train on and those held out of the first ``count``.
+    """Divide the kept pairs into training pairs and pairs held out of the first ``count``.
 
-    Other pairs with held-out sources are in neither file, because a validation would measure
-    memory. Returns the numbers of held-out and of left-out pairs.
+    Other pairs with held-out sources are in neither file, because with such pairs a validation
+    would measure memory. Returns the numbers of held-out and of left-out pairs.
     """
     folded = (pair.source.casefold() for pair in islice(read_pairs(run.kept), count))
     sources = np.fromiter(map(hash, folded), np.int64, count).view(np.uint64)

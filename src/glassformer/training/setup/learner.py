@@ -1,4 +1,4 @@
-"""Makes the learner of a run, with the optimiser and the precision of its options and parts."""
+"""Makes the learner of a run; options and parts decide its optimiser and precision."""
 
 import inspect
 from functools import partial
@@ -51,7 +51,7 @@ def new_optimiser(
     products: torch.dtype = torch.float32,
     ranks: Ranks = ALONE,
 ) -> torch.optim.Optimizer:
-    """The parts' optimiser for all weights; with kind "muon", Muon has the blocks' matrices.
+    """The optimiser of ``parts``; with "muon", Muon updates the blocks' matrices.
 
     Raises UsageError for an own optimiser that the loop cannot call or save.
     """

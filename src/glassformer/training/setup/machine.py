@@ -14,7 +14,7 @@ __all__ = ["check_precision", "chosen_precision", "machine_speed", "precision_fo
 def machine_speed(
     machine: MachineOptions, device: torch.device, parts: Parts = FAST
 ) -> float | None:
-    """The speed of a CPU's matrix products, in operations a second; None for another device."""
+    """The operations a second of a CPU's matrix products; None for another device."""
     if device.type != "cpu":
         return None
     return product_speed(chosen_precision(machine, device, parts)[0])
@@ -25,8 +25,8 @@ def chosen_precision(
 ) -> tuple[Precision, str]:
     """The precision of the option, and a line if "auto" does not measure the machine.
 
-    "auto" measures the machine for parts that have a mixed precision. Own parts of the model or the
-    loss may not bear bfloat16: with them, "auto" is float32.
+    "auto" measures the machine for parts that have a mixed precision. With own parts of model or
+    loss, "auto" means float32, because such parts possibly fail in bfloat16.
     """
     if machine.precision != "auto" or parts.mixed_precision is None:
         return "float32" if machine.precision == "auto" else machine.precision, ""
@@ -50,11 +50,11 @@ def check_precision(precision: str, parts: Parts) -> None:
 
 
 def precision_for(device: torch.device) -> Precision:
-    """bf16 if this machine, by measuring, multiplies faster in bf16; otherwise float32.
+    """The precision in which this machine, by a measurement, multiplies faster.
 
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
-    detects it in a moment. Other CPUs may be slower in a tiny product too, because it copies its
-    operands. There an eighth of the float32 speed is enough.
+    detects such a CPU in a moment. Other CPUs are sometimes slower in a tiny product too, because
+    bf16 copies operands. So for the tiny product, an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"
@@ -65,7 +65,7 @@ def precision_for(device: torch.device) -> Precision:
 
 
 def product_speed(precision: Precision) -> float:
-    """Operations a second of this CPU's matrix products.
+    """The operations a second of this CPU's matrix products.
 
     >>> product_speed("float32") > 1e8
     True
@@ -74,7 +74,7 @@ def product_speed(precision: Precision) -> float:
 
 
 def _seconds(size: int, dtype: torch.dtype) -> float:
-    """The shortest of a few products of two square matrices, because other programs may run."""
+    """The shortest of several measured times of a matrix product; other programs may run."""
     matrix = torch.ones(size, size, dtype=dtype)
     times = []
     for _ in range(5):

@@ -1,6 +1,6 @@
 """The options of ``glassformer train`` and of :func:`glassformer.train`.
 
-An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
+The data decide an open option, whose value is None (:mod:`~.recipe`).
 """
 
 import re
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 TEXT_SEED = 1
-"""The seed of all draws from the text: held-out, joined and marked pairs, subwords."""
+"""The seed of all draws of held-out, joined and marked pairs, and of subwords."""
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
@@ -61,7 +61,7 @@ _RECIPES: dict[str, dict[str, object]] = {
         **{"both_ways": 0.0, "joined_pairs": 0.0, "placeholders": 0.0},
     }
 }
-"""The options that each recipe sets, unless the caller sets them."""
+"""The options that each recipe sets, unless the caller sets an option."""
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
@@ -76,37 +76,37 @@ def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
 
 
 class StartOptions(Options):
-    """Where a training begins: fine-tuning goes on from a bundle."""
+    """The start of a training; fine-tuning starts from a bundle."""
 
     parent: Path | None = Field(default=None, validation_alias=AliasChoices("from", "parent"))
-    """Bundle to go on from, with other pairs: its sizes, subwords and normalisation stay."""
+    """Bundle to fine-tune on other pairs; the sizes, subwords and normalisation stay."""
     general: Files = Field(default=(), max_length=2)
-    """With --from, pairs of the parent's kind of text, whose scores show the child's forgetting."""
+    """Pairs of the parent's kind of text, with --from, whose scores show the child's forgetting."""
     replay: Path | None = None
-    """With --from, text in the source language. The child also learns the parent's translations
-    of this text, and forgets less. At most as many lines are used as there are pairs."""
+    """Text in the source language, with --from. The child forgets less, because it also learns the
+    parent's translations of the text. Training reads at most one line of the text for each pair."""
     trim_vocabulary: bool = False
-    """With --from, keep only the subwords of the training's texts: smaller and faster, if the
-    parent knows many languages."""
+    """With --from, keep only the subwords of the training's texts. The child of a multilingual
+    parent becomes smaller and faster."""
 
 
 class PairOptions(Options):
     """The files, and the pairs that training keeps."""
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
-    """Training pairs: SOURCE TARGET, or one file that holds both sides."""
+    """Training pairs, in two files SOURCE TARGET or in one file of both sides."""
     valid: Files = Field(default=(), max_length=2)
-    """Validation pairs; without them, some training pairs are held out."""
+    """Validation pairs; without --valid, the run holds out some training pairs."""
     test: Files = Field(default=(), max_length=2)
-    """Test pairs, scored once at the end."""
+    """Test pairs, which the run scores once at the end."""
     format: Format | None = None
-    """Format of the files; None: by their names."""
+    """Format of the files; None means that the names of the files decide."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
     max_chars: int = Field(default=Limits.max_chars, ge=1)
-    """Most characters of a side; longer pairs are dropped."""
+    """Greatest number of characters of a side; training drops longer pairs."""
     max_ratio: float = Field(default=Limits.max_ratio, ge=1)
-    """Greatest ratio of a pair's lengths, if one is over 20 characters; other pairs are dropped."""
+    """Greatest ratio of a pair's lengths, if a side has over 20 characters."""
 
     @property
     def limits(self) -> Limits:
@@ -114,27 +114,27 @@ class PairOptions(Options):
 
 
 class TextOptions(PairOptions):
-    """The text: its pairs, their languages, the further pairs made of them, and the subwords."""
+    """The text options, with pairs, languages, further pairs and subwords."""
 
     languages: tuple[str, str] | None = None
-    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
+    """Codes of the two languages, as in "en de"; None means codes from the file names' endings."""
     normalisation: Normalisation | None = None
-    """text: NFC, single spaces, no invisible characters, here and in every later translation;
-    none: the texts stay unchanged. Left out: text, or the normalisation of the parent bundle."""
+    """text means NFC, single spaces and no invisible characters, in training and translation.
+    none leaves texts unchanged. The default is text, or the parent bundle's normalisation."""
     also: Files = Field(default=(), max_length=2)
-    """Further training pairs, such as those of 'glassformer backtranslate'; none is held out."""
+    """Further pairs, such as pairs of 'glassformer backtranslate', only for training."""
     also_weight: float = Field(default=1.0, gt=0, le=100)
-    """Readings of each further pair in an epoch; 0.5: a random half of these pairs."""
+    """Number of readings of each further pair in an epoch; 0.5 takes a random half of the pairs."""
     also_tag: str = ""
-    """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
+    """Word before the source of each further pair, such as <BT> (Caswell et al. 2019)."""
     joined_pairs: float | None = Field(default=None, ge=0, le=1)
-    """Share of the pairs that training reads once more, joined at random to units of two to five
-    sentences."""
+    """Share of the pairs that training reads once more, in random units of two to five joined
+    pairs."""
     placeholders: float | None = Field(default=None, ge=0, le=1)
     """Share of the pairs that training reads once more, with placeholders, tags, addresses and
     emoji on both sides."""
     tokenizer: Files = Field(default=(), max_length=2)
-    """SentencePiece model to use: one for both sides, or two."""
+    """SentencePiece models to use, as one file for both sides or as two files."""
     subwords: Subwords = "bpe"
     """Kind of subword model."""
     joint: bool = True
@@ -142,11 +142,11 @@ class TextOptions(PairOptions):
     vocab_size: int | None = Field(default=None, ge=1, le=1_000_000)
     """Number of subwords of a vocabulary."""
     max_tokens: int = Field(default=250, ge=1)
-    """Most subwords of a side; longer pairs are dropped, and counted."""
+    """Greatest number of subwords of a side; training drops and counts longer pairs."""
 
     @property
     def language_pair(self) -> tuple[str, str] | None:
-        """The given languages, or those of the files' names."""
+        """The given languages, or the languages in the files' names."""
         return self.languages or guess_languages(self.pairs)
 
 
@@ -154,23 +154,23 @@ class SizeOptions(Options):
     """The size of the model, and its variants."""
 
     preset: Preset | None = None
-    """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
+    """Size of the model; deep-shallow has twice the encoder blocks, and one decoder block."""
     d_model: int | None = Field(default=None, ge=2)
-    """Instead of the preset's width."""
+    """Width of the model, in place of the preset's width."""
     num_heads: int | None = Field(default=None, ge=1)
-    """Instead of the preset's heads."""
+    """Number of attention heads, in place of the preset's number."""
     d_ff: int | None = Field(default=None, ge=1)
-    """Instead of the preset's inner width."""
+    """Inner width of the feed-forward networks, in place of the preset's."""
     num_encoder_layers: int | None = Field(default=None, ge=1)
-    """Instead of the preset's encoder blocks."""
+    """Number of encoder blocks, in place of the preset's number."""
     num_decoder_layers: int | None = Field(default=None, ge=1)
-    """Instead of the preset's decoder blocks."""
+    """Number of decoder blocks, in place of the preset's number."""
     norm: Norm | None = None
-    """LayerNorm after each residual sum (the paper) or before each sublayer."""
+    """Place of LayerNorm: after each residual sum (post, the paper) or before each sublayer."""
     tying: Tying | None = None
-    """Which embeddings share their weights; None: three-way with one vocabulary, else target."""
+    """Embeddings that share weights; None means three-way with one vocabulary, else target."""
     positions: PositionKind = "sinusoidal"
-    """Fixed sines and cosines (section 3.5), or a learned table."""
+    """Kind of positional encoding: fixed sines and cosines (section 3.5), or a learned table."""
     activation: Activation = "relu"
     """Activation of the feed-forward networks."""
 
@@ -179,88 +179,88 @@ class LengthOptions(Options):
     """Length of a training, its validations and its checkpoints."""
 
     minutes: float | None = Field(default=None, gt=0)
-    """Time for everything, from reading to the last score. It decides the number of updates and, if
-    this machine is too slow for the usual size, the size. More minutes, epochs or updates continue
-    a finished run."""
+    """Time for everything, from reading to the last score. The time decides the number of updates
+    and, on a machine too slow for the usual size, the size. More minutes, epochs or updates
+    continue a finished run."""
     epochs: float | None = Field(default=None, gt=0)
-    """Passes over the data."""
+    """Number of passes over the data."""
     updates: int | None = Field(default=None, ge=1)
-    """Number of updates; instead of epochs."""
+    """Number of updates, in place of epochs."""
     validations: int = Field(default=25, ge=1)
-    """Number of validations; each translates and scores the validation pairs."""
+    """Number of validations; each validation translates and scores the validation pairs."""
     metric: TextMetric | Literal["loss"] | None = None
-    """Score that ranks the checkpoints, ends training early and chooses the length penalty. None:
-    bleu; chrf (chrF++) if hardly any validation reference has four words."""
+    """Score that ranks the checkpoints, ends training early and chooses the length penalty. None
+    means bleu, or chrf (chrF++) if hardly any validation reference has four words."""
     patience: int = Field(default=8, ge=0)
-    """Training ends after so many validations without a better score; 0: never."""
+    """Number of validations without a better score that end the training; 0 means no such end."""
     average: Literal["last", "best", "none"] = "best"
-    """Checkpoints that are averaged: the last (section 6.1) or the best ones. If the best of them
-    scores better than their mean, it is delivered alone. none: the last checkpoint."""
+    """Checkpoints to average, which are the last (section 6.1) or the best. If the best checkpoint
+    scores better than the mean, the run delivers the best. none delivers the last checkpoint."""
     average_count: int = Field(default=3, ge=1)
-    """Number of checkpoints that are averaged."""
+    """Number of checkpoints to average."""
     checkpoint_minutes: float = Field(default=5.0, gt=0)
-    """Minutes between checkpoints, or 3 % of ``minutes``; each validation saves one, too."""
+    """Minutes between checkpoints, or 3 % of ``minutes``. Each validation saves one more."""
 
 
 class LearningOptions(Options):
     """Batches, optimiser, learning rate, loss and dropout."""
 
     batch_tokens: int | None = Field(default=None, ge=16)
-    """Tokens of a batch, source + target with padding."""
+    """Number of tokens of a batch, source + target with padding."""
     accumulate: int = Field(default=1, ge=1)
-    """Batches whose gradients are added up for one update."""
+    """Number of batches whose gradients add up to one update."""
     both_ways: float | None = Field(default=None, ge=0, le=1)
-    """For this first share of the run, every other update learns backwards (Ding et al. 2021)."""
+    """First share of the run in which every other update learns backwards (Ding et al. 2021)."""
     optimiser: OptimiserKind | None = None
-    """adam: the paper's; muon (Jordan et al. 2024): for the blocks' matrices, adam for the rest."""
+    """Optimiser: the paper's adam, or muon (Jordan et al. 2024) on matrices and adam elsewhere."""
     warmup: int | None = Field(default=None, ge=1)
-    """Updates during which the learning rate rises (section 5.3)."""
+    """Number of updates in which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(default=None, gt=0)
     """Factor on the paper's schedule."""
     decay: Decay | None = None
-    """Learning rate after the warm-up: inverse-root (the paper) or constant. None: inverse-root;
-    with --from, constant."""
+    """Learning rate after the warm-up: inverse-root (the paper) or constant. None means
+    inverse-root, or constant with --from."""
     anneal: float = Field(default=0.3, ge=0, le=1)
-    """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
+    """Last share of the updates, in which the rate falls to zero; 0 gives the paper's schedule."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of each target's probability that goes to all tokens (section 5.4)."""
     clip: float = Field(default=1.0, ge=0)
-    """Greatest norm of the gradient; 0: no limit, as in the paper."""
+    """Greatest norm of the gradient; 0 means no limit, as in the paper."""
     dropout: float | None = Field(default=None, ge=0, lt=1)
-    """Instead of the preset's dropout."""
+    """Dropout of embeddings and sublayers, in place of the preset's dropout."""
     attention_dropout: float = Field(default=0.0, ge=0, lt=1)
-    """Share of attention weights that is dropped; the paper drops none."""
+    """Dropped share of the attention weights; the paper drops none."""
     activation_dropout: float = Field(default=0.0, ge=0, lt=1)
-    """Share dropped inside the feed-forward networks; the paper drops none."""
+    """Dropped share of the feed-forward networks' inner values; the paper drops none."""
 
 
 class MachineOptions(Options):
-    """Device, precision, threads and seed; the beam of the final scores."""
+    """The device, precision, threads and seed, and the beam of the final scores."""
 
     device: str = "auto"
-    """cpu, cuda, or auto: cuda if there is one."""
+    """Device: cpu, cuda, or auto, which means cuda if the machine has a GPU."""
     plain: bool = False
-    """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
-    ``label_smoothed_cross_entropy``; in float32 and slower."""
+    """Train only with readable forms, such as ``Transformer.forward``, explicit attention, and
+    ``label_smoothed_cross_entropy``. Such training is in float32 and slower."""
     precision: Literal["auto", Precision] = "auto"
-    """auto: bf16 if this machine, by a measurement, multiplies faster in bf16."""
+    """Precision; auto means bf16 if this machine, by a measurement, multiplies faster in bf16."""
     threads: int = Field(default=0, ge=0)
-    """CPU threads; 0: all."""
+    """Number of CPU threads; 0 means all threads."""
     seed: int = Field(default=1, ge=0, lt=2**32)
-    """Seed of the first weights, of dropout, and of the order of the batches. Pairs and subwords
-    are the same with any seed."""
+    """Seed of the first weights, of dropout, and of the order of the batches. No seed changes the
+    pairs and subwords."""
     beam: int = Field(default=BEAM, ge=1, le=MOST_BEAM)
-    """Beam of the final scores."""
+    """Number of hypotheses in the beam search of the final scores."""
 
 
 # pydantic takes the fields of the last base first; --help shows them in that order.
 class TrainConfig(
     MachineOptions, LearningOptions, LengthOptions, SizeOptions, TextOptions, StartOptions
 ):
-    """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
+    """Train a translator on SOURCE TARGET, two aligned text files, or one TSV or JSON-lines file.
 
-    The same command again continues a stopped training. Options without a value (None) are chosen
-    from the data, each with a printed reason.
+    A second equal command continues a stopped training. The data decide each option without a
+    value (None), and the run prints the reason.
     """
 
     groups: ClassVar[dict[str, str]] = {
@@ -277,11 +277,11 @@ class TrainConfig(
     )
 
     run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
-    """Directory of this training: checkpoints, metrics, and the bundle."""
+    """Directory of this training, with checkpoints, metrics and the bundle."""
     recipe: Literal["paper"] | None = None
-    """paper: train as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
-    further pairs made of the given ones, the mean of the last five checkpoints. An option that
-    is given beside it wins. None: the choices that learn most from the data."""
+    """Recipe paper trains as the paper does. The recipe has post-norm, Adam with equation 3 to the
+    end, no clipping, no further pairs, and the mean of the last five checkpoints. Other given
+    options win over the recipe. None means the choices that learn most from the data."""
 
     @property
     def inputs(self) -> dict[str, Files]:

@@ -1,4 +1,4 @@
-"""From files to packed ids: read, choose the options, learn subwords, pack. Done once a run."""
+"""Prepares a run once: reads files, chooses options, learns subwords, packs ids."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ from glassformer.training.setup.start import Start, start_of
 __all__ = ["Prepared", "prepare"]
 
 _EXAMINED = 20_000  # pairs
-_VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
+_VALIDATION_PAIRS = 2_000  # more pairs would make a validation longer and its score hardly surer
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything a training reads; ``config`` leaves nothing open."""
+    """All data that a training reads; ``config`` leaves no option open."""
 
     config: TrainConfig
     run: RunDirectory
@@ -57,7 +57,7 @@ class Prepared:
 
     @property
     def texts(self) -> dict[str, Sequence[Pair]]:
-        """The pairs that are scored, by the names of their scores."""
+        """The pairs to score, under the names of the scores."""
         texts = {"validation": self.valid, "test": self.test, "general": self.general}
         return {name: pairs for name, pairs in texts.items() if pairs}
 
@@ -67,7 +67,7 @@ class Prepared:
 
     @property
     def metric(self) -> TextMetric:
-        """The score that judges translations, also where the loss ranks the checkpoints."""
+        """The score of translations, which is BLEU or chrF++ even if the loss ranks checkpoints."""
         if self.config.metric and self.config.metric != "loss":
             return self.config.metric
         return metric_for([pair.target for pair in self.valid], self.target_language)
@@ -81,10 +81,10 @@ class Prepared:
 def prepare(
     config: TrainConfig, parts: Parts | None = None, *, note: Callable[[str], None] = lambda _: None
 ) -> Prepared:
-    """Settle the options, and make the data of the training, in the run's directory.
+    """Settle the options, and make the training's data in the run's directory.
 
-    Files of an earlier call are used again. A run that has begun keeps its options and its text;
-    InputError for others. ``parts``: None takes those of ``config.plain``. ``note`` gets the
+    The function uses files of an earlier call again. If a run has begun, other options or texts
+    raise InputError. ``parts=None`` stands for the parts of ``config.plain``. ``note`` gets the
     reasons.
     """
     parts = parts or (PLAIN if config.plain else FAST)
@@ -164,7 +164,7 @@ def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], s
 
 
 def _longest_side(text: TextOptions, start: Start) -> tuple[int, str]:
-    """The greatest number of subwords of a side, and the words for a longer one."""
+    """The greatest number of subwords of a side, and the words for a longer side."""
     longest, reason = text.max_tokens, "option max_tokens"
     if start.parent is not None and (most := start.parent.model.config.longest_pair) < longest:
         longest, reason = most, "the parent's positions"
@@ -179,7 +179,7 @@ def _packed(
     *,
     text: TextOptions,
 ) -> Packed:
-    """The pairs as ids in a directory, packed by an earlier call or now."""
+    """The pairs as ids in a directory, which an earlier call or this call has packed."""
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]

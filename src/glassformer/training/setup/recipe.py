@@ -1,7 +1,7 @@
-"""Chooses the options that are left open: size, schedule and batches, from the data and the time.
+"""Chooses open options, such as size, schedule and batches, from the data and the time.
 
-The numbers of the smallest class come from trials on Multi30k (29,000 pairs); the others are usual
-in the field. Each choice comes with its reason, which the run prints.
+The numbers of the smallest class come from trials on Multi30k (29,000 pairs); all other numbers are
+usual in the field. Each choice comes with its reason, which the run prints.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Choices = dict[str, tuple[object, str]]
-"""Values of options by their names, each with its reason, or with "" if it needs none."""
+"""Values of options by name, each with a reason, or "" if the value needs no reason."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Class:
     dropout: float
     vocab_size: int
     batch_tokens: int
-    updates: int  # about; a run reads whole epochs
+    updates: int  # about this number, because a run reads whole epochs
     warmup: int
     rate_factor: float
     norm: str
@@ -67,7 +67,7 @@ _DEEPEST_POST_NORM = 6  # blocks
 
 
 def estimated_tokens(characters: int) -> int:
-    """The estimated subwords of a text of so many characters, before a tokenizer is learnt.
+    """The estimated number of subwords of a text with ``characters`` characters.
 
     >>> estimated_tokens(400)
     100
@@ -76,7 +76,7 @@ def estimated_tokens(characters: int) -> int:
 
 
 def useful_updates(pairs: int, per_epoch: float) -> int:
-    """The updates after which so many pairs teach little more; an epoch has ``per_epoch`` updates.
+    """The updates after which ``pairs`` pairs teach little; an epoch has ``per_epoch`` updates.
 
     >>> useful_updates(29_000, 800.0), useful_updates(10, 1.0)
     (24000, 200)
@@ -87,11 +87,11 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
 def choose(
     config: TrainConfig, *, pairs: int, tokens: int, size: str | None = None
 ) -> tuple[TrainConfig, list[str]]:
-    """``config`` with nothing left open, and a line for each choice that was made.
+    """``config`` with a value for each open option, and a line for each choice.
 
     ``tokens`` is a rough count of the pairs' tokens, source + target. ``size`` names a smaller
-    class for a short time (:func:`size_in_time`). The schedule follows from the size, the
-    vocabulary from the pairs, the dropout from both.
+    class for a short time (:func:`size_in_time`). The size decides the schedule, the number of
+    pairs decides the vocabulary, and size and pairs decide the dropout.
     """
     wants = _class(pairs)
     fit = next((known for known in _CLASSES if known.name == size), wants)
@@ -105,7 +105,7 @@ def choose(
         less = f"the pairs want {wants.dropout:g}, but the time is too short to learn them by heart"
         choices["dropout"] = dropout, reason if dropout == wants.dropout else less
     if not config.tokenizer:
-        # Fewer subwords are seen more often; a small corpus cannot fill many.
+        # In a small vocabulary each subword occurs more often; a small corpus fills no large one.
         subwords = min(wants.vocab_size, max(300, tokens // 20))
         choices["vocab_size"] = subwords, f"about {tokens:,} tokens of text"
     choices["batch_tokens"] = fit.batch_tokens, "smaller batches learn more from each token"
@@ -127,7 +127,7 @@ def choose(
 
 
 def settled(config: TrainConfig, choices: Choices) -> tuple[TrainConfig, list[str]]:
-    """``config`` with the choices for the options that it leaves open, and the reasons as lines."""
+    """``config`` with the choices for its open options, and the reasons as lines."""
     opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
     reasons = [
         f"{name.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else value}: {reason}"
@@ -144,7 +144,7 @@ def ranked(
     valid: Sequence[Pair],
     languages: tuple[str, str] | None,
 ) -> tuple[TrainConfig, list[str]]:
-    """``config`` with the score that ranks the checkpoints; a further reason if this is chrF++."""
+    """``config`` with the score that ranks the checkpoints; chrF++ adds a reason."""
     language = languages[1] if languages else None
     metric = metric_for([pair.target for pair in valid], language)
     reason = "hardly any validation reference has four words in a row, and BLEU counts these"
@@ -157,8 +157,8 @@ def choose_in_time(
 ) -> tuple[TrainConfig, list[str]]:
     """As :func:`choose`, for the time of ``config.minutes`` on a machine of known ``speed``.
 
-    ``speed``: matrix products, in operations a second. The last reason estimates the number of
-    updates.
+    ``speed`` is that of matrix products, in operations a second. The last reason estimates the
+    number of updates.
 
     >>> minutes = TrainConfig(pairs=("a", "b"), run="run", minutes=20)
     >>> choose_in_time(minutes, pairs=29_000, tokens=950_000, speed=4e11)[1][-1]
@@ -187,9 +187,9 @@ def estimated_seconds(settled: TrainConfig, *, vocab_size: int, speed: float) ->
 
 
 def size_in_time(given: SizeOptions, *, pairs: int, vocab_size: int, operations: float) -> str:
-    """The largest size for so many pairs that reads half of its tokens in ``operations``.
+    """The largest size for ``pairs`` that reads half of the size's tokens in ``operations``.
 
-    If no size does, the answer is "hurried".
+    If no size reads so many tokens, the function returns "hurried".
 
     >>> sizes = {"pairs": 29_000, "vocab_size": 10_000}
     >>> [size_in_time(SizeOptions(), **sizes, operations=each) for each in (2.9e14, 5.8e14)]
@@ -206,14 +206,14 @@ def size_in_time(given: SizeOptions, *, pairs: int, vocab_size: int, operations:
 
 
 def _size(preset: str | None) -> str | None:
-    """The size in a preset's name: "tiny" of "tiny-deep-shallow"."""
+    """The size in a preset's name, such as "tiny" in "tiny-deep-shallow"."""
     return None if preset is None else preset.removesuffix("-deep-shallow")
 
 
 def _operations(options: SizeOptions, preset: str, vocab_size: int) -> float:
-    """Operations of training on a token: six for each weight that the token meets.
+    """The training operations a token, which are six for each weight that the token meets.
 
-    Half of the tokens meet the encoder, the others the decoder.
+    Half of the tokens meet the encoder, and half of the tokens meet the decoder.
     """
     shape: dict[str, Any] = dict(presets[preset])
     shape |= {name: value for name in shape if (value := getattr(options, name, None)) is not None}
@@ -232,7 +232,7 @@ def _schedule(
 ) -> Choices:
     """Length, warm-up and rate; with ``minutes``, the time decides the length.
 
-    ``warmup_option``: the warm-up of the options.
+    ``warmup_option`` is the warm-up that the caller has set.
     """
     choices: Choices = {}
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
@@ -245,17 +245,17 @@ def _schedule(
     if length.minutes is not None:
         short = "at most; no more than a fifth of the updates that the time allows"
     choices["warmup"] = warmup, "for a model of this size" if warmup == fit.warmup else short
-    # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
+    # A shorter warm-up must not raise the highest rate, factor / sqrt(d_model * warmup).
     factor = fit.rate_factor * min(1.0, ((warmup_option or warmup) / fit.warmup) ** 0.5)
     choices["rate_factor"] = round(factor, 4), "for a model of this size and this warmup"
     return choices
 
 
 def model_config(config: TrainConfig, vocabularies: dict[str, int | None]) -> ModelConfig:
-    """The model of a settled ``config``: the preset, with the options that change the preset.
+    """The model of a settled ``config``, which is the preset with the options' changes.
 
-    ``vocabularies``: their sizes and special symbols. Errors: :class:`UsageError` for options that
-    do not fit together.
+    ``vocabularies`` holds sizes and special symbols. Raises :class:`UsageError` for options that do
+    not fit together.
     """
     settings = dict(presets[config.preset or "base"])
     sizes = SizeOptions.model_fields.keys() - {"preset"}

@@ -1,8 +1,8 @@
 """A run goes on only with the text and the options that it began with.
 
-``data/inputs.json`` keeps the hashes of the files that were read, ``config.yaml`` the settled
-options. A run has begun once it has a checkpoint or a bundle. Before that, a call with other text
-or options starts again.
+``data/inputs.json`` keeps the hashes of the input files, ``config.yaml`` the settled options. A run
+has begun if the run has a checkpoint or a bundle. Before its first checkpoint, a call with other
+text or options starts again.
 """
 
 import json
@@ -25,20 +25,20 @@ from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["begun_config", "changed_text", "check_inputs", "record_options"]
 
-# Options that may differ when a run goes on: they name places, or change no more than rounding.
+# Options that may differ when a run goes on; they name places, or change only rounding.
 _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "beam"}
 )
-_LENGTHS = ("minutes", "epochs", "updates")  # a greater one continues a run
+_LENGTHS = ("minutes", "epochs", "updates")  # a greater value continues a run
 _SCORED = ("test", "general")  # inputs that change no weight
 
 
 def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | None) -> str:
     """Raise InputError if an input file has changed since the run began; return the pairs' hash.
 
-    ``inputs``: the files by the names of their options; ``parent``: a bundle. A run that has not
-    begun accepts other text, and loses its data of the earlier text.
+    ``inputs`` holds the files under the names of options, and ``parent`` is a bundle. A run that
+    has not begun accepts other text, and loses the data of the earlier text.
     """
     for file in chain.from_iterable(inputs.values()):  # a run reads each file several times
         with suppress(OSError):  # the later reader says why
@@ -63,10 +63,10 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
 
 
 def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
-    """The settled options of a run that has begun; None if it has not.
+    """The settled options of a run that has begun; None for any other run.
 
-    An option that ``config`` leaves open keeps its settled value; another value is an error. But
-    ``config`` sets the length of the training, and options that change no more than rounding.
+    An option that ``config`` leaves open keeps the settled value; another value is an error. But
+    ``config`` sets the length of the training, and options that change only rounding.
     """
     record = _read(run.options, read_yaml) if run.begun else {}
     if not record:
@@ -96,7 +96,7 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
 
 
 def record_options(config: TrainConfig, run: RunDirectory) -> None:
-    """Write the settled options of a run; remove its data of other options than these."""
+    """Write the settled options of a run; remove the data that came from other options."""
     options = config.model_dump(mode="json")
     before = _read(run.options, read_yaml)
     fixed = options.keys() - _FREE - {*_LENGTHS}
@@ -116,7 +116,7 @@ def changed_text(run: RunDirectory, option: str, files: Files) -> InputError:
 
 
 def _read(path: Path, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """A record of an earlier call; empty if there is none."""
+    """A record of an earlier call, or an empty record if the file is absent."""
     if not path.exists():
         return {}
     try:

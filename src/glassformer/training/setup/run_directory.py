@@ -1,7 +1,7 @@
-"""The directory of a run: the name of each of its files, and its lock.
+"""The directory of a run, with the name of each file, and with a lock.
 
 One training at a time works in the directory. The operating system frees the lock when the process
-ends, in whatever way.
+ends, even by a kill.
 """
 
 import os
@@ -26,7 +26,7 @@ _MOST_BYTES = 1_000
 
 
 class RunDirectory:
-    """The files of one training, which its bundle joins at the end.
+    """The files of one training; at the end, the bundle lies beside the files.
 
     >>> RunDirectory(Path("runs/en-de")).metrics.as_posix()
     'runs/en-de/metrics.jsonl'
@@ -38,11 +38,11 @@ class RunDirectory:
         self.options = path / "config.yaml"  # settled
         self.metrics = path / "metrics.jsonl"
         self.checkpoints = path / "checkpoints"
-        self.inputs = data / "inputs.json"  # the hashes of the files that were read
-        self.counts = data / "counts.json"  # of kept and dropped pairs, and their options
-        self.kept = data / "kept.jsonl"  # until it is divided into the next two files
+        self.inputs = data / "inputs.json"  # the hashes of the input files
+        self.counts = data / "counts.json"  # numbers of kept and dropped pairs, and options
+        self.kept = data / "kept.jsonl"  # until the run divides it into train and valid
         self.train = data / "train.jsonl"
-        self.valid = data / "valid.jsonl"  # the pairs that are held out
+        self.valid = data / "valid.jsonl"  # the held-out pairs
         self.augmented = data / "augmented.jsonl"  # made of `train`, or of the option also
         self.replay = data / "replay.jsonl"  # the parent's translations
 
@@ -67,9 +67,9 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Claim the directory, and hold its lock, ``data/lock``, as long as the block lasts.
+        """Claim the directory, and hold the lock, ``data/lock``, until the block ends.
 
-        Raises InputError if another training holds it, or if the directory cannot be claimed.
+        Raises InputError if another training holds the lock, or if the claim fails.
         """
         self.claim()
         with (self.path / "data" / "lock").open("a+b") as file:
@@ -113,7 +113,7 @@ class RunDirectory:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock the file; False if another process holds the lock. True where there are no locks."""
+    """Lock the file; return False if another process has the lock, True if locks do not exist."""
     try:
         import fcntl
     except ImportError:
@@ -128,7 +128,7 @@ def _lock(file: BinaryIO) -> bool:
 
 
 def _lock_on_windows(file: BinaryIO) -> bool:
-    """Lock one byte after the text on Windows: a locked byte cannot be read."""
+    """Lock one byte after the text on Windows, which lets no process read a locked byte."""
     import msvcrt
 
     file.seek(_MOST_BYTES)

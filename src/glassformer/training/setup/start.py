@@ -1,7 +1,7 @@
-"""Where a training begins: random weights, or those of a parent.
+"""The start of a training, with random weights or with the weights of a parent.
 
-Both starts have the same methods. After :func:`start_of`, only the scores of parent and child at
-the end ask which start a training has.
+Both classes of starts have equal methods. After :func:`start_of`, only the final scores of parent
+and child depend on the class.
 """
 
 import random
@@ -47,26 +47,26 @@ from glassformer.training.setup.run_directory import RunDirectory
 __all__ = ["Parent", "Scratch", "Start", "start_of"]
 
 _OF_THE_PARENT = (*SizeOptions.model_fields, "vocab_size", "tokenizer", "subwords", "joint")
-# The highest learning rates for a width of 128; as in the paper, they fall with the width's root.
+# The highest learning rates for width 128; as in the paper, rates fall with the width's root.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """The start of a training with random weights; its subwords are given or learnt."""
+    """The start of a training with random weights, and with given or learnt subwords."""
 
     parts: Parts
     device: torch.device
     normalisation: Normalisation = "text"
-    languages: None = None  # a Parent has those of its bundle
+    languages: None = None  # a Parent has the languages of its bundle
     parent: None = None
 
     def settled(self, config: TrainConfig, kept: KeptPairs) -> tuple[TrainConfig, list[str]]:
-        """The options of a run with nothing left open, and the reasons."""
+        """The options of a run with a value for each open option, and the reasons."""
         pairs, tokens = kept.filter.kept, estimated_tokens(kept.filter.characters)
         speed = machine_speed(config, self.device, self.parts) if config.minutes else None
-        if "optimiser" in self.parts.own and config.optimiser is None:  # no Muon beside it
+        if "optimiser" in self.parts.own and config.optimiser is None:  # it excludes Muon
             config = config.model_copy(update={"optimiser": "adam"})
         chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
         sample = even_sample(read_pairs(kept.run.train), kept.trained)
@@ -74,13 +74,13 @@ class Scratch:
         return chosen.model_copy(update=shares), [*reasons, *further]
 
     def most_updates(self, pairs: int, per_epoch: float) -> int:
-        """The most updates of a run of minutes, if an epoch has ``per_epoch`` updates."""
+        """The most updates of a run of minutes; an epoch has ``per_epoch`` updates."""
         return useful_updates(pairs, per_epoch)
 
     def with_subwords(
         self, text: TextOptions, kept: KeptPairs
     ) -> tuple["Start", tuple[Tokenizer, Tokenizer], list[str]]:
-        """The start with the subwords of a run, its tokenizers, and lines about them."""
+        """The start with a run's subwords, the run's tokenizers, and lines about the tokenizers."""
         files = text.tokenizer or _learnt(text, kept.run)
         tokenizers = Tokenizer.load(files[0]), Tokenizer.load(files[-1])
         wanted = text.vocab_size or 0
@@ -103,8 +103,8 @@ class Scratch:
 class Parent:
     """The start of a fine-tuning: the weights and the subwords of another bundle.
 
-    The child keeps the parent's model, subwords and normalisation. It learns with Adam at a
-    constant low rate, which falls to zero at the end. The methods are those of :class:`Scratch`.
+    The child keeps the parent's model, subwords and normalisation. The child learns with Adam at
+    a constant low rate, which falls to zero at the end. The methods are those of :class:`Scratch`.
     """
 
     parent: Bundle
@@ -148,7 +148,7 @@ class Parent:
     def with_subwords(
         self, _text: TextOptions, kept: KeptPairs
     ) -> tuple["Parent", tuple[Tokenizer, Tokenizer], list[str]]:
-        """As :meth:`Scratch.with_subwords`, after writing the pairs of the option ``replay``."""
+        """Write the pairs of ``replay``, then act as :meth:`Scratch.with_subwords`."""
         if self.options.replay and not kept.run.replay.exists():
             self._write_replay(self.options.replay, kept)
         if not self.options.trim_vocabulary:
@@ -189,7 +189,7 @@ Start = Scratch | Parent
 
 
 def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
-    """The start that ``config.parent`` decides.
+    """The start, which is a :class:`Parent` if ``config`` names one, or else :class:`Scratch`.
 
     Raises UsageError for an option that the parent decides.
     """
@@ -215,7 +215,7 @@ def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
 
 
 def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
-    """The run's own SentencePiece files, one or two; missing ones are learnt and saved."""
+    """The run's one or two SentencePiece files; the function learns and saves missing files."""
     sides: dict[Path, tuple[int, ...]] = {run.subwords("both"): (0, 1)}
     if not text.joint:
         sides = {run.subwords("source"): (0,), run.subwords("target"): (1,)}
@@ -231,7 +231,7 @@ def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
 
 
 def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
-    """The parent with the subwords of the run's pairs alone, and their rows of the weights."""
+    """The parent with only the subwords of the run's pairs, and the subwords' rows of weights."""
     source, target = parent.tokenizers
     if source.serialized == target.serialized:
         new_source, kept_source = trim_tokenizer(source, chain.from_iterable(run.pairs()))
@@ -259,7 +259,7 @@ def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
 
 
 def _vocabulary_settings(source: Tokenizer, target: Tokenizer) -> dict[str, int | None]:
-    """The sizes and the special symbols of both vocabularies, by the names in ModelConfig."""
+    """The sizes and special symbols of both vocabularies, under the names of ModelConfig."""
     settings = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
     settings["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
     return {

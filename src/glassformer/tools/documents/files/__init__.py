@@ -1,1 +1,1 @@
-"""Reads and writes files whose texts are translated, and whose other content stays."""
+"""Reads files to translate, and writes files with new texts and unchanged other content."""

@@ -11,7 +11,7 @@ __all__ = ["FileContent", "decoded", "replaced"]
 
 @dataclass(frozen=True)
 class FileContent:
-    """The texts of a file; ``write`` takes as many other texts and gives the file with them.
+    """The texts of a file; ``write`` takes as many other texts and returns the changed file.
 
     With ``html``, each text is a fragment of HTML.
     """
@@ -22,7 +22,7 @@ class FileContent:
 
 
 def decoded(data: bytes) -> tuple[str, bytes]:
-    """UTF-8 as text, and the byte order mark in front of it, if any.
+    """The text of UTF-8 bytes, and the byte order mark before the text, or ``b""``.
 
     Raises InputError for other bytes.
 
@@ -40,7 +40,7 @@ def decoded(data: bytes) -> tuple[str, bytes]:
 
 
 def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
-    """The text with new parts for its spans; ``changes`` are sorted by span.
+    """The text with new parts in place of spans; ``changes`` come in the order of spans.
 
     >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
     'The dog sits.'

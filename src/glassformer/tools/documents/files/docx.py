@@ -1,9 +1,9 @@
-"""Word documents (.docx): the paragraphs, notes, headers and footers are translated.
+"""Word documents (.docx), of which a translator gets paragraphs, notes, headers and footers.
 
 A document is a ZIP archive of XML. A paragraph holds runs, each a text of one format, and becomes a
-fragment of HTML. The format of most of its text is plain; a run of another format is a ``span``,
-and an element without text a point. All other parts of the archive stay byte for byte. Fields, such
-as dates and page numbers, stay as they are. All tracked changes are accepted.
+fragment of HTML. The commonest format of a paragraph counts as plain. A run of another format is a
+``span``, and an element without text is a point. All other parts of the archive stay byte for byte.
+Fields, such as dates and page numbers, stay unchanged. The reader accepts all tracked changes.
 """
 
 import re
@@ -39,7 +39,7 @@ def _names(names: str) -> frozenset[str]:
 
 
 _BREAKS = _names("tab br cr")
-_CONTAINERS = _names("ins smartTag moveTo")  # go; their content stays
+_CONTAINERS = _names("ins smartTag moveTo")  # vanish, but not their content
 _HOLDERS = _names("hyperlink sdt dir bdo")  # stay around their content
 _NOISE = _names(
     "proofErr lastRenderedPageBreak del moveFrom moveFromRangeStart moveFromRangeEnd"
@@ -50,8 +50,8 @@ _UNSEEN = _names("lang noProof")  # formats without a visible effect
 _NAMES = {"break": "br", "point": "img", "link": "a"}
 _TAG = re.compile(r'<(?P<close>/?)(?P<name>span|a|img|br)(?: id="(?P<id>\d+)")?>')
 
-# Kind, content and format. "text" has a text; "break", "point" and "link" have elements; "end" ends
-# a link.
+# A piece has a kind, a content and a format. The content of "text" is text; "break", "point" and
+# "link" have elements as content; "end" ends a link.
 _Piece: TypeAlias = tuple[str, Any, Element | None]
 
 
@@ -82,7 +82,7 @@ def read_docx(data: bytes) -> FileContent:
 
 
 def _parts(data: bytes) -> dict[zipfile.ZipInfo, bytes]:
-    """The parts of the archive, unpacked."""
+    """The unpacked parts of the archive."""
     members = read_members(BytesIO(data), "its zip file", bool, most_bytes=_MAX_BYTES)
     try:
         return {info: b"".join(pieces) for info, pieces in members}
@@ -91,7 +91,7 @@ def _parts(data: bytes) -> dict[zipfile.ZipInfo, bytes]:
 
 
 def _tree(part: bytes) -> Element:
-    """The root of a part. No entity is resolved, nothing is loaded, and the depth is bounded."""
+    """The root of a part. The parser resolves no entity, loads nothing, and bounds the depth."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     try:
         return etree.fromstring(part, parser)
@@ -100,7 +100,7 @@ def _tree(part: bytes) -> Element:
 
 
 class _Paragraph:
-    """A paragraph as HTML, and the formats and elements behind the numbers in that HTML."""
+    """A paragraph as HTML, and the formats and elements for the numbers in the HTML."""
 
     def __init__(self, element: Element) -> None:
         self._element = element
@@ -156,7 +156,7 @@ class _Paragraph:
 
 
 def _content(element: Element) -> list[Element]:
-    """The children of a paragraph or link, without the paragraph's own format."""
+    """The children of a paragraph or link, without the element for the paragraph's format."""
     return [child for child in element if child.tag != f"{_W}pPr"]
 
 
@@ -201,9 +201,9 @@ def _pieces_of_run(run: Element) -> Iterator[_Piece]:
 
 
 def _end_of_field(children: Sequence[Element], first: int) -> int | None:
-    """The number of the run that ends the field begun by run ``first``; None if it begins none.
+    """The number of the run that ends the field of run ``first``; None without a field there.
 
-    A field that goes on in another paragraph ends before the field's text.
+    If a field goes on in another paragraph, the function ends the field before the field's text.
     """
     depth, separate = 0, None
     for number in range(first, len(children)):
@@ -218,7 +218,7 @@ def _end_of_field(children: Sequence[Element], first: int) -> int | None:
 
 
 def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """The pieces, with neighbouring texts of one format joined, as Word cuts texts anywhere."""
+    """The pieces, after a join of neighbouring texts of one format, which Word often cuts."""
     merged: list[_Piece] = []
     for form, group in groupby(pieces, lambda piece: piece[0] == "text" and _key(piece[2])):
         if form is False:  # no texts
@@ -230,7 +230,7 @@ def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:
 
 
 def _key(form: Element | None) -> bytes:
-    """The visible part of a format, as bytes that compare."""
+    """The visible part of a format, as bytes for a comparison."""
     if form is None:
         return b""
     return b"".join(etree.tostring(child) for child in form if child.tag not in _UNSEEN)

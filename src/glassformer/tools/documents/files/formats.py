@@ -35,7 +35,7 @@ def translated_file(
     language: str | None = None,
     **options: Unpack[TranslateSettings],
 ) -> bytes:
-    """The file with texts translated to ``language``; ``options`` go to the translator."""
+    """The file with translated texts in ``language``; the translator gets ``options``."""
     content = read_file(data, format)
     if content.html:
         texts = translated_html(translator, content.texts, language=language, **options)
@@ -66,4 +66,4 @@ _READERS: dict[str, Callable[[bytes], FileContent]] = {
     "docx": _read_docx,
 }
 FORMATS = tuple(_READERS)
-"""The names of the formats, each the ending of a file's name."""
+"""The names of the formats, which are the endings of file names."""

@@ -1,4 +1,4 @@
-"""Messages of programs: gettext's .po and .pot files.
+"""Messages of programs, in gettext's .po and .pot files.
 
 A message without a translation gets a translation and the flag fuzzy; every other byte stays. Babel
 and polib would write the whole file anew, and lose parts of it.
@@ -35,9 +35,9 @@ _LETTERS = {escape: chr(code) for code, escape in _ESCAPES.items()}
 
 
 class _Message(NamedTuple):
-    """A message: its text, or its singular and plural; all forms of its translation, as one text.
+    """A message with its text (or singular and plural), and all forms of its translation.
 
-    `span`: span of the forms. `flag`: the text that marks the message as fuzzy at `place`.
+    `span` is the span of the forms. `flag` is the text that, at `place`, makes the message fuzzy.
     """
 
     texts: list[str]
@@ -48,9 +48,9 @@ class _Message(NamedTuple):
 
 
 def read_gettext(data: bytes) -> FileContent:
-    """The messages without a translation; new translations are marked as fuzzy.
+    """The messages without a translation; ``write`` marks new translations as fuzzy.
 
-    Gettext calls a translation fuzzy that a person must check, and programs do not show it.
+    Gettext calls a translation fuzzy if a person must check it. Programs show no fuzzy translation.
 
     >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
     >>> content.texts
@@ -89,7 +89,7 @@ def read_gettext(data: bytes) -> FileContent:
 
 
 def _messages(text: str, line_end: str) -> Iterator[_Message]:
-    """All messages without the obsolete ones. Raises InputError if the file has any other part."""
+    """All messages but the obsolete messages. Raises InputError if the file has another part."""
     end = 0
     for match in _MESSAGE.finditer(text):
         before, end = (end, match.start()), match.end()
@@ -113,9 +113,9 @@ def _check_between(text: str, start: int, end: int) -> None:
 
 
 def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
-    """The place and text of the flag for a message; its comments are ``text[start:end]``.
+    """The place and text of the flag for a message with the comments ``text[start:end]``.
 
-    The flag joins other flags, or has a line before the previous text (``#|``) and the message.
+    The flag joins other flags, or stands on a line before the previous text (``#|``) or message.
     """
     new = place, flag = end, f"#, fuzzy{line_end}"
     for comment in _COMMENT.finditer(text, start, end):
@@ -129,7 +129,7 @@ def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
 
 
 def _plural_forms(header: str) -> tuple[int, int]:
-    """The number of plural forms, and the number of the singular; English's without a formula.
+    """The number of plural forms, and the place of the singular; as in English by default.
 
     Raises InputError if the charset or the plural forms of the file are unknown.
     """
@@ -154,7 +154,7 @@ def _plural_forms(header: str) -> tuple[int, int]:
 
 
 def _text(strings: str) -> str:
-    """The text of quoted strings, joined."""
+    """The joined text of quoted strings."""
     quoted = "".join(_STRING.findall(strings))
     return _ESCAPE.sub(lambda escape: _LETTERS.get(escape[0], escape[0]), quoted)
 

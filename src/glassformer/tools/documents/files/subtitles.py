@@ -1,9 +1,9 @@
-"""Subtitles: SubRip (.srt) and WebVTT (.vtt). Numbers, times, settings, notes and styles stay.
+"""Subtitles in SubRip (.srt) and WebVTT (.vtt). Numbers, times, settings, notes and styles stay.
 
 The lines of a cue are one text, because a sentence goes over several lines. The translation has as
 many lines, of similar lengths. A new text begins at a dash, a musical note or a voice, because
-another person speaks or sings. A line in brackets or between musical notes is a separate text, as
-is a whole sentence in a tag.
+another person speaks or sings. A line in brackets or between musical notes is a separate text. A
+whole sentence in a tag is also a separate text.
 
 Other libraries for subtitles write the file anew, and lose settings and notes of a cue.
 """
@@ -38,7 +38,7 @@ _POSITION = re.compile(r"(?:\{\\[^{}\n]*\})*")  # such as {\an8}, at the beginni
 
 
 def read_subtitles(data: bytes, *, escaped: bool) -> FileContent:
-    """The texts of subtitles; ``escaped``: WebVTT, where characters are escaped as in HTML.
+    """The texts of subtitles; ``escaped`` means WebVTT, which escapes characters as HTML does.
 
     Raises InputError for any other file.
 
@@ -82,7 +82,7 @@ def read_subtitles(data: bytes, *, escaped: bool) -> FileContent:
 
 
 def _texts(block: str) -> list[tuple[int, str]]:
-    """The texts of a cue with their offsets."""
+    """The texts of a cue, each with an offset."""
     spans: list[tuple[int, int]] = []
     ended, before = True, ""
     for match in re.finditer(r"[^\r\n]+|(?<=\n)(?=\r?\n)", block):
@@ -105,14 +105,14 @@ def _texts(block: str) -> list[tuple[int, str]]:
 
 
 def _escaped(text: str) -> str:
-    """SubRip as HTML: tags stay, and all other text is escaped."""
+    """SubRip as HTML, with unchanged tags and escapes in all other text."""
     parts = re.split(f"({_TAG.pattern})", text)  # every second part is a tag
     parts[::2] = [escape(part, quote=False) for part in parts[::2]]
     return "".join(parts)
 
 
 def _wrapped(text: str, count: int) -> list[str]:
-    """The text in ``count`` lines or fewer, of similar lengths (tags do not count)."""
+    """The text in at most ``count`` lines of similar lengths (tags do not count)."""
     gaps: list[tuple[int, int]] = []  # for each space, the visible characters before, and the place
     visible = 0
     for piece in _PIECE.finditer(text):
