@@ -295,7 +295,7 @@ class Translator:
         )
 
     def _begin(self) -> None:
-        """Refuse a forked process, where torch would wait for missing helper threads for ever."""
+        """Set one thread in a forked process, where torch would wait for lost threads for ever."""
         if self.process != os.getpid():
             torch.set_num_threads(1)
 

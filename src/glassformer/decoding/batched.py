@@ -55,7 +55,7 @@ class DecodingSettings:
     """The greatest lengths of targets, and the settings of batches.
 
     - `extra_length` is the number of tokens by which a target may exceed its source (section 6.1).
-    - `max_length_ratio` is the greatest number of target tokens a source token, plus 10 tokens.
+    - `max_length_ratio` limits target tokens to so many for each source token, plus 10 tokens.
     - `min_length` is a length that every target may have, however short its source is.
     - `max_tokens` is the size of a batch in tokens: its number of sentences times the sum of its
       longest source and its longest target. A longer sentence gets a batch of its own.

@@ -98,7 +98,7 @@ class ForcedPrefix:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """The log-probabilities; a row shorter than its prefix has -inf except at its next token."""
+        """The log-probabilities; in a row shorter than its prefix, the next token is certain."""
         length = tokens.shape[1]
         if all(len(prefix) <= length for prefix in self.prefixes):
             return log_probabilities
