@@ -36,8 +36,8 @@ FULLWIDTH = {
     for code in range(first, last + 1)
 }
 _LAST = [plane + code for plane in range(0, 0xF0000, 0x10000) for code in (0xFFFE, 0xFFFF)]
-# Default-ignorable characters of Unicode without _PRIVATE and _TAGS, U+FFF9 to U+FFFD (annotations,
-# and the signs of a loss), noncharacters, and control characters.
+# The characters that no text keeps: most default-ignorable characters of Unicode, U+FFF9 to U+FFFD
+# (annotations, and the signs of a loss), noncharacters, and control characters.
 _NEVER = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffd\ufdd0-\ufdef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"

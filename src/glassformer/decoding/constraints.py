@@ -98,7 +98,7 @@ class ForcedPrefix:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """The log-probabilities; in a row shorter than its prefix, the next token is certain."""
+        """The log-probabilities; within its prefix, a row has -inf for all but the next token."""
         length = tokens.shape[1]
         if all(len(prefix) <= length for prefix in self.prefixes):
             return log_probabilities
