@@ -45,9 +45,9 @@ Row = Literal["output", "input"]
 
 
 _AT_ONCE = 4096  # subwords in a batch of sources and targets, with padding
-# A target word has a link to a source word with at least a fifth of its attention, and with at least
-# half of the greatest attention. A fifth and a half made the fewest errors on Multi30k's validation
-# pairs.
+# A target word has a link to a source word with at least a fifth of its attention, and with at
+# least half of the greatest attention. A fifth and a half make the fewest errors on Multi30k's
+# validation pairs.
 _ALSO, _LEAST = 0.5, 0.2
 
 

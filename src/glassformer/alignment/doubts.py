@@ -1,4 +1,4 @@
-"""Reasons to doubt a translation. A reason is a fact, as a model is sure of a bad translation too."""
+"""Reasons to doubt a translation; all reasons are facts, as a model is sure of bad ones too."""
 
 import re
 from textwrap import shorten

@@ -24,7 +24,7 @@ __all__ = ["TermPlacement", "TokenScores", "meet", "term_places"]
 _SURE = 0.75  # no term replaces a word with such a link to another source word
 
 TokenScores: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
-"""A function from sources and targets to the log-probability of each target token and end symbol."""
+"""A function from sources and targets to the log-probability of each token and end symbol."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TermPlacement:
             for term, forms, place in term_places(self.terms, source, target, links)
             if term in missing and place and place[0] >= least
         ]
-        for (start, end), forms in sorted(changes, reverse=True):  # from the end, so that earlier places stay
+        for (start, end), forms in sorted(changes, reverse=True):  # earlier places stay
             candidates = [target[:start] + form + target[end:] for form in forms]
             scores = self._scores(source, candidates)
             score = max(scores)

@@ -96,7 +96,7 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
 
 
 def lost_spans(source: str, target: str) -> list[str]:
-    """The protected spans of ``source`` that ``target`` lacks; a span may be missing repeatedly.
+    """The protected spans of ``source`` that ``target`` lacks; repetitions count.
 
     A measure is lost if ``target`` lacks its number. ``target`` may write "3,5" for "3.5", and
     another name of the unit.
