@@ -202,9 +202,9 @@ def paper_ruler(
     The script of the Multi30k data set (``scripts/task1-tokenize.sh`` of
     github.com/multi30k/dataset) sets these steps: lowercase, normalise punctuation, tokenise, leave
     hyphens whole. Wu et al. (2021), "Good for Misconceived Reasons", train and score on its files.
-    The word counts equal the counts in the data set's README for each validation and test file in
-    English, German and French. The ruler escapes no character (``"`` stays ``"``), because escapes
-    on both sides change no match.
+    For each validation and test file in English, German and French, the word counts equal the
+    README's counts. The ruler escapes no character (``"`` stays ``"``), because escapes on both
+    sides change no match.
 
     Raises:
         UsageError: Moses has no rules for ``language``.

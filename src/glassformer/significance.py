@@ -19,9 +19,9 @@ __all__ = ["Comparison", "Difference", "compare"]
 class Difference:
     """Two systems under one metric.
 
-    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high). An
-    interval is the mean of the samples, plus and minus half the width of the samples' middle 95 %,
-    within 0 to 100. ``p_value`` is the probability of so large a difference by chance alone.
+    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high). The
+    middle of an interval is the samples' mean; its width is that of the samples' middle 95 %. No
+    interval leaves 0 to 100. ``p_value`` is the probability of so large a difference by chance.
     """
 
     baseline: float

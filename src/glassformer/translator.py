@@ -188,8 +188,8 @@ class Translator:
 
         ``glossary`` maps source terms to target terms. A target term may be a list of forms, such
         as cases; a translation needs one form. A source term may have a capital at the start of a
-        sentence. If a translation lacks the target term, the target term replaces the words that
-        the alignment links to the source term. Without such words the translation stays.
+        sentence. A target term that the translation lacks replaces the words that the alignment
+        links to the source term. Without such words the translation stays.
 
         ``beam``, ``n_best``, ``sampling`` and the other settings are fields of
         :class:`~glassformer.decoding.engine.SearchOptions`; the bundle has the default

@@ -137,7 +137,7 @@ def _links(
 def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[Translation]:
     """The translations and their alternatives, with alignments.
 
-    The function aligns each segment with its translation; a link has places in the text as typed
+    The function aligns each segment with its translation. A link has places in the text as typed
     and in the whole translation. If the model cannot align, the translations have no alignment, and
     the log gets a line.
     """

@@ -38,9 +38,9 @@ class NoAnchorsError(InputError):
 def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
-    The function starts with the best head. Then it adds heads of the best head's layer, each time
-    the head that lowers the error rate of the mean most. At most 300 pairs give the error rate;
-    more pairs make better anchors.
+    The function starts with the best head. Step by step it adds the head of the best head's layer
+    that lowers the mean's error rate most. At most 300 pairs give the error rate; more pairs make
+    better anchors.
 
     Pairs without anchors raise NoAnchorsError; a model that cannot align raises UnalignedError.
     """

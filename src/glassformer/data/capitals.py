@@ -14,8 +14,8 @@ def in_known_case(text: str, tokenizer: Tokenizer) -> str:
     """The text, with a word in lower case if the tokenizer keeps only the lower case whole.
 
     A word in capitals changes if the tokenizer tears the word. FBI stays, because the tokenizer
-    tears fbi too. In a title, a word also changes if its lower case is more frequent: the lower
-    case comes earlier in the vocabulary.
+    tears fbi too. In a title, a word also changes if its lower case is more frequent. A more
+    frequent subword comes earlier in the vocabulary.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["a man on a ladder", "FBI"] * 9, vocab_size=300)

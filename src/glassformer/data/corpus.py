@@ -4,8 +4,8 @@ A corpus is two aligned text files, or one file with a pair on each line (:mod:`
 aligned files, line n of one file translates line n of the other file. :mod:`lines` reads the lines,
 plain or gzipped, in bounded memory.
 
-A :class:`Filter` drops a pair beyond the :class:`Limits`, which cannot be a sentence and its
-translation, and counts the dropped pairs. Training and the doctor use a filter.
+A :class:`Filter` drops and counts the pairs beyond the :class:`Limits`. Such a pair cannot be a
+sentence and its translation. Training and the doctor use a filter.
 """
 
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,8 @@
 A model reads units of the kind that it has learnt from, mostly single normalised sentences. The
 preprocessing cuts a text at line ends and, if the model has learnt from single sentences, at
 sentence ends. It normalises each segment and keeps the segment's place. The text between two
-segments also stands between their translations. Such a text is white space, the bullet or number
-of a list, the bars of a table, or lines without letters.
+segments also stands between their translations. Such a text is white space, a list's bullet or
+number, the bars of a table, or lines without letters.
 """
 
 import re

@@ -142,7 +142,7 @@ def pack(
 ) -> Packed:
     """Encode ``pairs``, a chunk at a time, into ``directory``, and replace the old files.
 
-    The function drops pairs with a blank side or with more than ``max_tokens`` subwords on a side;
+    The function drops pairs with a blank side or with more than ``max_tokens`` subwords on a side.
     ``Packed.meta`` counts dropped pairs. A killed process leaves ``directory`` unchanged or absent.
     """
     directory = Path(directory)

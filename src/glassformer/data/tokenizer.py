@@ -58,7 +58,7 @@ class Tokenizer:
 
     ``prefix`` holds the subwords before every text, such as the language ``deu_Latn``. ``decode``
     leaves control symbols out. ``known`` is the size of a vocabulary of the model's first subwords
-    alone, as in Marian; a later subword is unknown. None means a vocabulary of all subwords.
+    alone, as in Marian. A later subword is unknown. None means a vocabulary of all subwords.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)

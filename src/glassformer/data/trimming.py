@@ -1,7 +1,7 @@
 """Takes out of a tokenizer the subwords that a corpus does not need.
 
-A pretrained model of 200 languages has 256,000 subwords, and a corpus of one language pair needs a
-tenth of these subwords. Every other subword costs a row of the embeddings, and a logit.
+A pretrained model of 200 languages has 256,000 subwords. A corpus of one language pair needs a
+tenth of the model's subwords. Every other subword costs a row of the embeddings, and a logit.
 """
 
 from collections.abc import Iterable

@@ -57,10 +57,10 @@ class DecodingSettings:
     - `extra_length` is the number of tokens by which a target may exceed its source (section 6.1).
     - `max_length_ratio` limits target tokens to so many for each source token, plus 10 tokens.
     - `min_length` is a length that every target may have, however short its source is.
-    - `max_tokens` is the size of a batch in tokens: its number of sentences times the sum of its
-      longest source and its longest target. A longer sentence gets a batch of its own.
-    - `cores` is the number of batches that a CPU decodes at once, each on one core, because a
-      step's products are too small to share. Sampling, and a model with hooks, need 1.
+    - `max_tokens` is the greatest size of a batch in tokens. A batch takes its number of sentences
+      times (longest source + longest target). A longer sentence gets a batch of its own.
+    - `cores` is the number of batches that a CPU decodes at once, each on one core. The products
+      of one step are too small for several cores. Sampling, and a model with hooks, need 1.
     - `device` is the device of the model.
     - `vocabulary` has the special ids of sources; the search has the special ids of targets.
     """

@@ -13,8 +13,8 @@ when possible". The search of a sentence ends
 - if `beam` targets are finished, and a finished target was the most probable candidate of its step,
 - or after the maximum length. The search returns unfinished targets if it finishes too few.
 
-A number of finished targets alone ends no search: all finished targets may be improbable while the
-best target is unfinished. The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
+A number of finished targets alone ends no search: all of these targets may be improbable while the
+best is unfinished. The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
 """
 
 from __future__ import annotations

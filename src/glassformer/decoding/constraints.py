@@ -37,7 +37,7 @@ class Constraint(Protocol):
     def __call__(self, log_probabilities: Tensor, tokens: Tensor, sentences: Tensor, /) -> Tensor:
         """The log-probabilities (rows, vocab), with -inf for each token that may not follow.
 
-        `tokens` (rows, length) holds each row's tokens so far, without the start symbol;
+        `tokens` (rows, length) holds each row's tokens so far, without the start symbol.
         `sentences` (rows,) holds the index of the row's sentence in the batch. A constraint may
         change `log_probabilities` in place.
         """

@@ -80,7 +80,7 @@ class NoRepeatNgram:
 class MinLength:
     """Lets no target end before it has `length` tokens.
 
-    Below that length the softmax is over the subwords alone, as in CTranslate2: no special id takes
+    Below that length the softmax is over the subwords alone, as in CTranslate2. No special id takes
     the end symbol's probability.
 
     >>> MinLength(1)(torch.zeros(1, 5), torch.zeros(1, 0).long()).tolist()

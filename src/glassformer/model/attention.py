@@ -44,9 +44,9 @@ def scaled_dot_product_attention(
 
     ``mask`` is boolean, True = may attend. Its axes are ``(q_len, k_len)``, or all axes of the
     weights. A query that may attend to no key has weights of zero and reads zeros. The division by
-    :math:`\sqrt{d_k}` keeps the variance of a score at 1 for every :math:`d_k`, so that the softmax
-    does not saturate (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
-    scales all other weights up; the paper drops no weights. The function returns the weights before
+    :math:`\sqrt{d_k}` keeps the variance of a score at 1. So the softmax does not saturate for a
+    large :math:`d_k` (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
+    scales all other weights up. The paper drops no weights. The function returns the weights before
     dropout.
 
     >>> keys = torch.eye(2)

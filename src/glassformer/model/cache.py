@@ -26,8 +26,8 @@ class Memory:
 class BlockState:
     """One decoder block's keys and values of the target so far, and of the memory.
 
-    The block computes the memory's keys and values once a sentence; the target's keys and values
-    grow by one position a step. A step costs one row of the full pass and gives equal numbers,
+    The block computes the memory's keys and values once a sentence. The target's keys and values
+    grow by one position a step. A step costs one row of the full pass. It gives equal numbers,
     because the causal mask hides later positions from earlier positions.
     """
 

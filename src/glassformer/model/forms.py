@@ -29,7 +29,7 @@ class ModelParts:
     """The forms that a model is built from, functions or classes; the defaults are plain.
 
     Your own form takes the arguments of the default form. ``dropout`` makes a layer from the share
-    to drop, ``norm`` makes a layer from its width, and ``attention`` computes equation 1.
+    to drop, ``norm`` makes a layer from its width. ``attention`` computes equation 1.
     :class:`glassformer.parts.Parts` adds the forms of decoding and training.
 
     >>> from dataclasses import replace

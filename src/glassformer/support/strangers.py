@@ -1,8 +1,8 @@
 """Reads the files of strangers; a file becomes checked values, or an error of one line.
 
 A bundle, an import, a document, settings or a learner's file may be damaged or harmful. Each
-function here reads one kind of content, bounds size, depth and growth, and refuses a file that is
-not regular. JSON becomes a record of the format's own type.
+function here reads one kind of content. It bounds size, depth and growth, and refuses a file that
+is not regular. JSON becomes a record of the format's own type.
 
 Other modules read texts (:mod:`glassformer.data.lines`) and bodies of requests.
 """
@@ -82,7 +82,7 @@ _DAMAGED = (  # the errors of the readers of zip files
 def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
     """Before a program opens ``path``, refuse a pipe, a device or a directory.
 
-    A pipe can wait for ever, a device need not end, and nobody can read a pipe or a device twice. A
+    A pipe can wait for ever, and a device need not end. Nobody can read a pipe or a device twice. A
     link to a regular file is welcome: caches of models consist of links.
 
     Raises:
@@ -196,10 +196,10 @@ def read_tensors(
 ) -> Iterator[tuple[str, "Tensor"]]:
     """The name and the numbers of each tensor in a safetensors file, read one by one.
 
-    The function first compares the names and shapes in the header with ``shapes``, so that a
-    foreign file costs no memory. It passes over a tensor with the shape None; without ``shapes``,
-    it reads all tensors. With ``exact``, for a file of the program's own, each tensor keeps its
-    type and its values.
+    The function first compares names and shapes in the header with ``shapes``, so that a foreign
+    file costs no memory. It passes over a tensor with the shape None; without ``shapes``, it reads
+    all tensors. With ``exact``, for a file of the program's own, each tensor keeps its type and its
+    values.
 
     Another name or shape, or numbers that are not finite floating-point numbers, raise InputError.
     """
