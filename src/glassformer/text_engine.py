@@ -140,7 +140,7 @@ class TextEngine:
         return [by_place[place] for place in range(len(texts))]
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:
-        """Raise UsageError for a minimum length without room, or for n-grams with a prefix."""
+        """Raise UsageError for a minimum length without room, or no_repeat_ngram with a prefix."""
         if options.min_length > self.room:
             raise UsageError(
                 f"min_length {options.min_length}: this model has room for {self.room:,} subwords:"
