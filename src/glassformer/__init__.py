@@ -1,8 +1,8 @@
 """The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
 
-The parts can be used alone (``from glassformer import MultiHeadAttention``). For practical work
+You can use the parts alone (``from glassformer import MultiHeadAttention``). For practical work
 there are ``Translator``, ``train``, and the command ``glassformer``. ``Parts`` holds the forms that
-both run: ``FAST``, ``PLAIN``, or forms of your own.
+``Translator`` and ``train`` run: ``FAST``, ``PLAIN``, or forms of your own.
 
 ``__init__.pyi`` names the module of each public name.
 """
@@ -26,7 +26,7 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: torch takes seconds, ``--help`` needs none."""
+    """Import a public name when it is first used: torch loads in seconds, ``--help`` without it."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'glassformer' has no attribute {name!r}")

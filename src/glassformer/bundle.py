@@ -1,4 +1,4 @@
-"""A bundle: one directory that holds one translator, nothing in it pickled.
+"""A bundle: one directory that holds one translator, without pickled files.
 
 ``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
 ``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
@@ -46,7 +46,7 @@ __all__ = [
 FORMAT_VERSION = 3
 """The version that this program writes and reads."""
 MOST_EXAMPLES = 3
-"""The most example texts of a bundle; the pages offer them."""
+"""The greatest number of example texts in a bundle; the web pages offer the texts."""
 PARTS_RECORD = Path("parts", "parts.json")
 """The file in which ``glassformer learn train`` records who wrote each part of a model."""
 _CONFIG = "config.json"
@@ -55,7 +55,7 @@ _MOST_CONFIG_BYTES = 16 << 20
 
 @runtime_checkable
 class TranslatorParts(Protocol):
-    """A model and its tokenizers, as a ``Bundle`` and a ``Translator`` have them."""
+    """A model and its tokenizers; a ``Bundle`` and a ``Translator`` have these attributes."""
 
     @property
     def model(self) -> Transformer: ...
@@ -76,17 +76,17 @@ class Bundle:
     about: Mapping[str, object] = field(default_factory=dict)
     alignment: Mapping[str, object] | None = None  # the fields of `alignment.align.Heads`
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
-    normalisation: Normalisation = "none"  # of sources, in training and in translation
-    source_lengths: SourceLengths | None = None  # of the training's sources; None: not measured
-    trigrams: tuple[str, str] | None = None  # the profiles of both sides of the training
-    language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
-    examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
-    parts: Mapping[str, str] = field(default_factory=dict)  # names of own parts of the model
+    normalisation: Normalisation = "none"  # how training and translation normalise sources
+    source_lengths: SourceLengths | None = None  # of training; None if nobody measured
+    trigrams: tuple[str, str] | None = None  # profiles of the training's two languages
+    language_tokens: LanguageTokens | None = None  # None unless the model is multilingual
+    examples: tuple[str, ...] = ()  # web pages offer them; only the demo writes any
+    parts: Mapping[str, str] = field(default_factory=dict)  # names of the user's own parts
 
     def between(self, source: str | None, target: str | None) -> "Bundle":
-        """The bundle for another pair of languages; None keeps a side's language.
+        """The bundle for another pair of languages; a side that is None keeps its language.
 
-        Raises UsageError for a language that the model does not know.
+        This method raises UsageError for a language that the model does not know.
         """
         of_source, of_target = self.languages or (None, None)
         if self.language_tokens is None:
@@ -123,7 +123,7 @@ class Bundle:
         return Preprocessing(self.normalisation, self.languages, self.source_lengths)
 
 
-# The fields of a bundle that ``config.json`` holds as they are.
+# The fields of a bundle that ``config.json`` holds unchanged.
 _AS_IT_IS = {field.name for field in fields(Bundle)}
 _AS_IT_IS -= {"model", "source_tokenizer", "target_tokenizer"}
 
@@ -150,11 +150,11 @@ class _StoredConfig(BaseModel):
     parts: dict[str, str] = {}
     about: dict[str, object]
     alignment: dict[str, object] | None = None
-    sha256: dict[str, str]  # of each file that is read, and of the settings themselves
+    sha256: dict[str, str]  # hash of each file, and of the settings in this record
 
     @property
     def tokenizer_files(self) -> tuple[str, str]:
-        """The names of the source's and of the target's tokenizer."""
+        """The names of the source tokenizer's file and of the target tokenizer's file."""
         return ("tokenizer.model",) * 2 if self.joint else ("source.model", "target.model")
 
     @property
@@ -172,9 +172,9 @@ class _StoredConfig(BaseModel):
 
 
 def save_bundle(bundle: Bundle, directory: Path) -> None:
-    """Write a bundle; a kill on the way leaves each file whole, old or new.
+    """Write a bundle; if the process is killed, each file is whole, old or new.
 
-    The config is written last, so that a directory with a ``config.json`` is a whole bundle.
+    This function writes the config last. So a directory with a ``config.json`` is a whole bundle.
     """
     directory.mkdir(parents=True, exist_ok=True)
     source, target = bundle.source_tokenizer, bundle.target_tokenizer
@@ -216,12 +216,12 @@ def load_bundle(
     build: Callable[[ModelConfig], Transformer] = Transformer,
     own: Mapping[str, str] = MappingProxyType({}),
 ) -> Bundle:
-    """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
+    """Read a bundle with its model in evaluation mode; an InputError names a faulty file.
 
-    ``build`` makes the model, and ``own`` names its own parts: both are attributes of ``Parts``. A
-    bundle that was trained with own parts needs parts of equal names.
+    ``build`` makes the model, and ``own`` names the user's own parts. ``Parts`` has ``build`` and
+    ``own`` as attributes. A bundle of a training with own parts needs parts of equal names.
 
-    ``verify`` compares each file, and the settings, with their hashes in ``config.json``. A
+    ``verify`` compares each file, and the settings, with the hashes in ``config.json``. A
     difference raises ChecksumError.
     """
     config = _read_config(directory, verify=verify)
@@ -269,14 +269,14 @@ def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
 
 
 def _settings_hash(settings: dict[str, Any]) -> str:
-    """The SHA-256 of settings without their own hash; white space and order do not matter."""
+    """The SHA-256 of settings without the settings' hash; white space and order change nothing."""
     hashes = {name: value for name, value in settings["sha256"].items() if name != _CONFIG}
     text = json.dumps(settings | {"sha256": hashes}, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode())
 
 
 def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer, Tokenizer]:
-    """Both tokenizers; InputError if their vocabularies or symbols are not the model's."""
+    """Source and target tokenizer; InputError if a vocabulary or symbol is not the model's."""
     source_file, target_file = (directory / name for name in config.tokenizer_files)
     source = Tokenizer.load(source_file, prefix=config.source_prefix, known=config.source_known)
     target = Tokenizer.load(target_file, prefix=config.target_prefix, known=config.target_known)
@@ -292,7 +292,7 @@ def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer,
 
 
 def facts(bundle: Bundle) -> list[str]:
-    """Size, data and scores of a translator, for people to read: a Markdown item each."""
+    """Size, data and scores of a translator, as Markdown list items for people to read."""
     config = bundle.model.config
     count = sum(weight.numel() for weight in bundle.model.parameters())
     return [
@@ -318,7 +318,7 @@ def _readme(bundle: Bundle) -> str:
 
 
 def fact_text(value: object) -> str:
-    """A value of ``about`` as people read it."""
+    """A value of ``about`` as text for people."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
     return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

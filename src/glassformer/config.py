@@ -1,6 +1,6 @@
 """The settings of a model, each with its type, default, range and one line of doc.
 
-``presets`` names sizes of a model. Defaults and bounds of several packages stand here too.
+``presets`` names sizes of a model. This module also holds defaults and bounds of other packages.
 """
 
 from itertools import combinations
@@ -25,21 +25,21 @@ __all__ = [
 ]
 
 BEAM = 5
-"""Hypotheses that beam search follows; the paper has 4 (section 6.1)."""
+"""The number of hypotheses that beam search follows; the paper has 4 (section 6.1)."""
 MOST_BEAM = 100
 """The widest beam that a person may ask for."""
 LENGTH_PENALTY = 0.6
-"""The paper's alpha (section 6.1), for a bundle that has none of its own."""
+"""The paper's alpha (section 6.1), for a bundle that stores no alpha."""
 MOST_LENGTH_PENALTY = 10.0
-"""The greatest alpha: beyond it a long target wins however improbable it is."""
+"""The greatest alpha; with a greater alpha, a long target wins at any probability."""
 MOST_REPETITION_PENALTY = 10.0
-"""The greatest repetition penalty: people give 1.1 to 2."""
+"""The greatest repetition penalty; people give 1.1 to 2."""
 MOST_NO_REPEAT_NGRAM = 100
-"""The longest n-gram that a search watches; people give 2 to 5."""
+"""The longest n-gram whose repetition a search can forbid; people give 2 to 5."""
 MOST_MIN_LENGTH = 500
 """The greatest minimum length of a target."""
 EXTRA_LENGTH = 50
-"""Tokens that a target may have more than its source (section 6.1)."""
+"""The number of tokens by which a target may exceed its source (section 6.1)."""
 
 Activation = Literal["relu", "gelu", "swish"]
 Norm = Literal["post", "pre"]
@@ -52,24 +52,24 @@ TextMetric = Literal["bleu", "chrf"]
 EngineName = Literal["torch", "ctranslate2"]
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 
-# The greatest sizes of a model. Larger ones, in the config of a stranger, would take all memory.
+# The greatest sizes of a model. A larger size in a stranger's config would take all memory.
 _MOST_BLOCKS = 1_000
 _MOST_WIDTH = 1 << 16
 _MOST_INNER_WIDTH = 1 << 20
 _MOST_TOKENS = 1 << 24
 _MOST_POSITIONS = 1 << 20
-_MOST_TABLE = 1 << 25  # numbers of a table of positions: 128 MiB
+_MOST_TABLE = 1 << 25  # numbers in a table of positions, which take 128 MiB
 
 
 class Options(BaseModel):
-    """Options with a type, a default, bounds and a docstring each; unknown ones are refused."""
+    """Options, each with a type, a default, bounds and a docstring; an unknown option fails."""
 
     # protected_namespaces keeps pydantic's default, as no field's name begins with "model_".
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
     )
     groups: ClassVar[dict[str, str]] = {}
-    """The headings of ``--help``, each by the first option under it."""
+    """The headings of ``--help``; the key of a heading is the first option under the heading."""
     shown_first: ClassVar[tuple[str, ...]] = ()
     """The options that ``--help`` shows first."""
     usage_end: ClassVar[str] = "[OPTIONS]"
@@ -93,7 +93,7 @@ class ModelConfig(Options):
     target_vocab_size: int = Field(ge=1, le=_MOST_TOKENS)
     """Number of target tokens."""
     d_model: int = Field(default=512, ge=2, le=_MOST_WIDTH)
-    """Width of the stream between the blocks; even."""
+    """Width of the stream between the blocks; an even number."""
     num_heads: int = Field(default=8, ge=1, le=_MOST_WIDTH)
     """Heads of each attention; a divisor of d_model."""
     d_ff: int = Field(default=2048, ge=1, le=_MOST_INNER_WIDTH)
@@ -103,49 +103,49 @@ class ModelConfig(Options):
     num_decoder_layers: int = Field(default=6, ge=1, le=_MOST_BLOCKS)
     """Blocks of the decoder."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Share dropped after each sublayer and after the embeddings (section 5.4)."""
+    """Share of numbers dropped after each sublayer and after the embeddings (section 5.4)."""
     attention_dropout: float = Field(default=0.0, ge=0, lt=1)
-    """Share of attention weights dropped; the paper drops none, tensor2tensor does."""
+    """Share of attention weights dropped; the paper drops none, tensor2tensor drops some."""
     activation_dropout: float = Field(default=0.0, ge=0, lt=1)
-    """Share dropped inside the feed-forward networks; the paper drops none."""
+    """Share of numbers dropped inside the feed-forward networks; the paper drops none."""
     activation: Activation = "relu"
-    """Activation of the feed-forward networks; the paper's is relu."""
+    """Activation of the feed-forward networks; the paper has relu."""
     norm: Norm = "post"
-    """LayerNorm after each residual sum (the paper) or before each sublayer."""
+    """Place of LayerNorm: after each residual sum (the paper) or before each sublayer."""
     norm_epsilon: float = Field(default=1e-5, gt=0)
-    """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
+    """Number added to the variance in LayerNorm; tensor2tensor has 1e-6, torch has 1e-5."""
     tying: Tying = Field(default_factory=_default_tying)
-    """Weights that are shared. three-way: both embeddings and the output matrix (section 3.4);
-    embeddings: both embeddings; target: target embedding and output matrix.
-    Default: three-way if both vocabularies have one size, else target."""
+    """Matrices that share weights. three-way ties source embedding, target embedding and output
+    matrix (section 3.4). embeddings ties the two embeddings. target ties target embedding and
+    output matrix. The default is three-way if both vocabularies have one size, else target."""
     output_bias: bool = False
-    """A bias on the logits; Marian has one."""
+    """Add a bias to the logits, as Marian does."""
     scale_embeddings: bool = True
     """Multiply embeddings by sqrt(d_model) (section 3.4); BART does not."""
     embedding_norm: bool = False
-    """A LayerNorm after embedding and position, as in BART."""
+    """Apply a LayerNorm to the sum of embedding and position, as BART does."""
     positions: PositionKind = "sinusoidal"
-    """Fixed sines and cosines (section 3.5), or a learned table."""
+    """Positional encoding: fixed sines and cosines (section 3.5), or a learned table."""
     position_layout: Layout = "interleaved"
-    """Sines and cosines in turn (the paper), or all sines first (tensor2tensor, Marian)."""
+    """Order of columns: sines and cosines in turn (the paper), or all sines first (Marian)."""
     position_frequencies: Frequencies = "paper"
-    """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
+    """Frequency i: 10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
     position_offset: int = Field(default=0, ge=0, le=_MOST_POSITIONS)
-    """Position of the first token; 2 in BART's and fairseq's learned tables."""
+    """Position of the first token; BART's and fairseq's learned tables begin at 2."""
     max_length: int = Field(default=1024, ge=3, le=_MOST_POSITIONS)
-    """Number of positions, and so the most tokens of a sequence."""
+    """Number of positions, which is the greatest length of a sequence in tokens."""
     source_max_length: int | None = Field(default=None, ge=2, le=_MOST_POSITIONS)
-    """Number of source positions; None: max_length."""
+    """Number of source positions; None means max_length."""
     pad_id: int = Field(default=0, ge=0)
-    """Id that fills up shorter sentences of a batch; no query attends to it."""
+    """Id of padding, which fills up the shorter sentences of a batch."""
     source_pad_id: int | None = Field(default=None, ge=0)
-    """Padding of sources; None: pad_id."""
+    """Id of padding in sources; None means pad_id."""
     unk_id: int = Field(default=1, ge=0)
-    """Id of each character that the vocabulary lacks."""
+    """Id of the unknown symbol, for each character that the vocabulary lacks."""
     bos_id: int = Field(default=2, ge=0)
-    """The start symbol, which the decoder reads first."""
+    """Id of the start symbol, which the decoder reads first."""
     eos_id: int = Field(default=3, ge=0)
-    """The end symbol, after each source and target."""
+    """Id of the end symbol, which follows each source and target."""
 
     @property
     def pad_of_source(self) -> int:
@@ -154,22 +154,22 @@ class ModelConfig(Options):
 
     @property
     def max_length_of_source(self) -> int:
-        """The longest source in tokens, end symbol included."""
+        """The greatest length of a source in tokens, end symbol included."""
         return self.max_length if self.source_max_length is None else self.source_max_length
 
     @property
     def longest_source(self) -> int:
-        """The longest source in subwords, so that its longest translation has positions too."""
+        """The greatest length of a source in subwords whose longest translation fits too."""
         return min(self.max_length - self.extra_length, self.max_length_of_source - 1)
 
     @property
     def longest_pair(self) -> int:
-        """The longest side of a training pair in subwords, without start and end symbol."""
+        """The greatest length of a training pair's longer side in subwords, without symbols."""
         return min(self.max_length, self.max_length_of_source) - 1
 
     @property
     def extra_length(self) -> int:
-        """Tokens that a target may have more than its source, so that both have positions."""
+        """The number of tokens by which a target may exceed its source within the positions."""
         return min(EXTRA_LENGTH, self.max_length // 2)
 
     @model_validator(mode="after")
@@ -235,20 +235,20 @@ def _sizes(d_model: int, num_heads: int, d_ff: int, blocks: int, dropout: float)
 
 
 presets: dict[str, dict[str, Any]] = {
-    # Tens of thousands of pairs: near the Transformer-Tiny of Wu et al. 2021, which has 4+4 blocks
-    # and a d_ff of 256.
+    # "tiny" suits tens of thousands of pairs. The Transformer-Tiny of Wu et al. 2021 has 4+4
+    # blocks and a d_ff of 256.
     "tiny": _sizes(128, 4, 512, blocks=3, dropout=0.2),
-    # Hundreds of thousands of pairs.
+    # "small" suits hundreds of thousands of pairs.
     "small": _sizes(256, 4, 1024, blocks=3, dropout=0.1),
-    # The paper's. With a shared vocabulary of 37,000: 63,082,496 parameters. Each weight counts
-    # once (embeddings and output matrix are one), and so do biases; table 3 prints 65e6.
+    # The paper's base model has 63,082,496 parameters with a shared vocabulary of 37,000. A tied
+    # weight counts once, and biases count too. The paper's table 3 prints 65e6.
     "base": _sizes(512, 8, 2048, blocks=6, dropout=0.1),
-    # The paper's; counted in the same way 214,245,376 parameters, where table 3 prints 213e6.
+    # The paper's big model has 214,245,376 parameters by this count; table 3 prints 213e6.
     "big": _sizes(1024, 16, 4096, blocks=6, dropout=0.3),
 }
-# Twice the encoder's blocks, and one decoder block (Kasai et al. 2021, "Deep Encoder, Shallow
-# Decoder", arXiv 2006.10369: 12+1 for the paper's 6+6). The encoder reads a sentence once; each
-# token of a translation waits for all decoder blocks.
+# A "deep" preset has twice the encoder blocks and one decoder block (Kasai et al. 2021, "Deep
+# Encoder, Shallow Decoder", arXiv 2006.10369). The encoder reads a sentence once; each token of a
+# translation waits for all decoder blocks.
 presets |= {
     f"{name}-deep-shallow": {
         **presets[name],

@@ -1,9 +1,9 @@
 """Scores of translations that others can repeat.
 
-Every score is sacreBLEU's (Post 2018, "A Call for Clarity in Reporting BLEU Scores"). It comes with
-a signature, by which anybody can repeat it. The *paper ruler* stands beside these scores, because
-many papers print BLEU over lowercased, tokenised text. It lies several points above BLEU over the
-text itself. Compare the ruler with such papers only.
+sacreBLEU computes every score (Post 2018, "A Call for Clarity in Reporting BLEU Scores"). With the
+signature of a score, anybody can repeat the score. Many papers print BLEU over lowercased,
+tokenised text, and the *paper ruler* is BLEU over such text. The ruler lies several points above
+BLEU over the text itself. Compare the ruler with such papers only.
 
 :mod:`significance` tests whether two systems differ by more than chance.
 """
@@ -56,21 +56,21 @@ _CODES = """
     sv ta tdt te yue zh
 """
 MOSES = frozenset(_CODES.split())
-"""The language codes for which Moses, and so the paper ruler, has rules."""
+"""The language codes for which Moses has rules; the paper ruler needs such a code."""
 
 LANGUAGES = tuple(sorted(MOSES | UNSPACED))
-"""The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
+"""The language codes that change how BLEU or the paper ruler cuts text into words."""
 
 METRIC_NAMES: dict[TextMetric, str] = {"bleu": "BLEU", "chrf": "chrF++"}
 
 _LARGEST = math.log(sys.float_info.max)
 _CHINESE = ("zh", "yue", "wuu", "nan", "hak", "gan")
-_PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
+_PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams is called chrF++
 
-_FOUR_GRAMS = 0.2  # the least share of references with a 4-gram, for BLEU (docs/decisions.md)
+_FOUR_GRAMS = 0.2  # BLEU needs at least this share of references with a 4-gram
 _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with other text"
 
-# A protocol for :func:`evaluate`, because the translator imports this module.
+# :func:`evaluate` takes a protocol, because the translator imports this module.
 
 
 @runtime_checkable
@@ -78,13 +78,13 @@ class TranslatorLike(Protocol):
     """An object that translates texts, and gives the probability of given translations."""
 
     def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[Any]:
-        """One translation for each text; the field ``text`` holds it."""
+        """One translation for each text; a translation has its text in the field ``text``."""
 
     def score(self, sources: Sequence[str], targets: Sequence[str], /) -> Sequence[float]:
         """ln p(target | source) of each pair, the end symbol included."""
 
     def count_tokens(self, targets: Sequence[str], /) -> Sequence[int]:
-        """The tokens of each target, the end symbol included."""
+        """The number of tokens of each target, the end symbol included."""
 
 
 class MetricScore(NamedTuple):
@@ -96,11 +96,11 @@ class MetricScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one output, all in percent but ``loss`` (nats a token).
+    """The scores of one output: ``loss`` in nats a token, all other scores in percent.
 
-    Lower is better for TER and the loss, higher for the others. ``ter`` and ``paper_ruler`` are
-    None after a quick scoring, and for a language without spaces between words. The ruler is None
-    for an unknown language too. ``loss`` is None without a model.
+    A lower TER or loss is better; a higher value of any other score is better. ``ter`` and
+    ``paper_ruler`` are None after a quick scoring, and for a language without spaces between words.
+    ``paper_ruler`` is None for an unknown language too. ``loss`` is None without a model.
     """
 
     sentences: int
@@ -116,7 +116,7 @@ class Scores:
 
     @property
     def perplexity(self) -> float | None:
-        """exp(loss): the number of equally likely tokens that gives the same loss."""
+        """exp(loss), the number of equally likely tokens that gives the same loss."""
         return None if self.loss is None else perplexity(self.loss)
 
     def as_dict(self) -> dict[str, Any]:
@@ -158,12 +158,12 @@ def corpus_scores(
 ) -> Scores:
     """Score translations against one list of references, or several lists of the same length.
 
-    BLEU over cased text, chrF++ (chrF with word order 2), TER, exact match and the paper ruler. An
-    exact match equals one of its references, character for character. ``language``, any code of the
-    target language or its English name, decides how BLEU tokenises scripts without spaces. Such
-    scripts have no TER and no paper ruler. The paper ruler needs a language for which Moses has
-    rules, and the extra ``ruler``; otherwise ``paper_ruler`` is None. ``quick`` leaves out TER and
-    the ruler.
+    The scores are cased BLEU, chrF++ (chrF with word order 2), TER, exact match and the paper
+    ruler. An exact match equals one of its references, character for character. ``language`` is any
+    code or the English name of the target language. BLEU's tokeniser depends on ``language`` for
+    scripts without spaces, which have no TER and no paper ruler. The paper ruler needs a language
+    for which Moses has rules, and the extra ``ruler``; otherwise ``paper_ruler`` is None. ``quick``
+    leaves out TER and the ruler.
 
     Raises:
         InputError: no sentences, or not as many references as translations.
@@ -199,12 +199,12 @@ def paper_ruler(
 ) -> MetricScore:
     """BLEU over lowercased, punctuation-normalised, Moses-tokenised text, on both sides.
 
-    The steps and their settings are those of the Multi30k data set's own script
-    (``scripts/task1-tokenize.sh`` of github.com/multi30k/dataset): lowercase, normalise
-    punctuation, tokenise, leave hyphens whole. Wu et al. (2021), "Good for Misconceived Reasons",
-    and many others train and score on its files. The word counts equal those of the data set's
-    README for each validation and test file in English, German and French. Nothing is escaped
-    (``"`` stays ``"``): escapes on both sides change no match.
+    The script of the Multi30k data set (``scripts/task1-tokenize.sh`` of
+    github.com/multi30k/dataset) sets these steps: lowercase, normalise punctuation, tokenise, leave
+    hyphens whole. Wu et al. (2021), "Good for Misconceived Reasons", train and score on its files.
+    For each validation and test file in English, German and French, the word counts equal the
+    README's counts. The ruler escapes no character (``"`` stays ``"``), because escapes on both
+    sides change no match.
 
     Raises:
         UsageError: Moses has no rules for ``language``.
@@ -224,7 +224,7 @@ def paper_ruler(
         import sacremoses
     except ModuleNotFoundError:
         raise missing_extra("sacremoses", "ruler") from None
-    # Perl parity: by default the Python port turns ’ into ', but the original script into ".
+    # By default the Python port turns ’ into '; with Perl parity, as in the original, into ".
     normaliser = sacremoses.MosesPunctNormalizer(language, perl_parity=True)
     tokeniser = sacremoses.MosesTokenizer(language)
 
@@ -253,7 +253,7 @@ def evaluate(
 ) -> Scores:
     """Translate and score: :func:`corpus_scores` with :func:`reference_loss` beside it.
 
-    ``language``: None takes the target language of the translator's bundle.
+    If ``language`` is None, the target language of the translator's bundle counts.
     """
     hypotheses = [translated.text for translated in translator.translate(sources, beam=beam)]
     languages = getattr(getattr(translator, "bundle", None), "languages", None)
@@ -265,10 +265,10 @@ def evaluate(
 def reference_loss(
     translator: TranslatorLike, sources: Sequence[str], references: Sequence[str]
 ) -> float:
-    """−ln p(references | sources) / tokens: nats for each token of the references.
+    """−ln p(references | sources) / tokens, in nats for each token of the references.
 
-    The end symbols count as tokens, nothing is smoothed. Only models with one target tokenizer can
-    be compared by this loss: fewer, longer tokens each carry more.
+    The end symbols count as tokens; the labels are not smoothed. Only models with the same target
+    tokenizer can be compared by this loss, because longer tokens carry more nats.
     """
     log_probability = math.fsum(translator.score(sources, references))
     return -log_probability / sum(translator.count_tokens(references))
@@ -286,7 +286,7 @@ def perplexity(loss: float) -> float:
 def reference_streams(
     hypotheses: Sequence[str], references: Sequence[str] | Sequence[Sequence[str]]
 ) -> list[list[str]]:
-    """The references as a list of lists; InputError if a list is not as long as ``hypotheses``.
+    """The references as lists; InputError unless each list is as long as ``hypotheses``.
 
     >>> reference_streams(["ja"], ["yes"]), reference_streams(["ja"], [["yes"], ["yeah"]])
     ([['yes']], [['yes'], ['yeah']])
@@ -308,10 +308,10 @@ def reference_streams(
 
 
 def bleu_metric(language: str | None) -> BLEU:
-    """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences its hints.
+    """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences sacreBLEU's hints.
 
-    The usual tokeniser makes one token of a sentence without spaces. A better tokeniser for
-    Japanese (ja-mecab) needs a package with a dictionary.
+    The usual tokeniser makes one token of a sentence without spaces. sacreBLEU's better tokeniser
+    for Japanese (ja-mecab) needs a package with a dictionary.
     """
     tokenizer = BLEU.TOKENIZER_DEFAULT
     if is_unspaced(language):
@@ -322,8 +322,8 @@ def bleu_metric(language: str | None) -> BLEU:
 def metric_for(references: Sequence[str], language: str | None = None) -> TextMetric:
     """The metric that ranks translations: chrF++ if hardly any reference has a 4-gram, else BLEU.
 
-    The tokens are those of BLEU's tokenizer. If the references have no 4-gram, a perfect
-    translation scores BLEU 0, and a wrong one that is longer scores more.
+    BLEU's tokeniser cuts the 4-grams. If the references have no 4-gram, a perfect translation
+    scores BLEU 0, and a longer, wrong translation scores more.
 
     >>> metric_for(["Open", "Save all"]), metric_for(["Ein Hund läuft."])
     ('chrf', 'bleu')

@@ -1,8 +1,8 @@
 """The parts: the forms that a model is built from, searched and trained with.
 
-This is the one place where a form is chosen. :data:`PLAIN` has the readable forms. :data:`FAST`
-computes equal sums quicker; a test compares each field of both. ``replace(PLAIN, attention=mine)``
-puts in a part of your own. ``Translator.load``, ``train`` and ``Transformer`` take such a record.
+:data:`PLAIN` is the record of the readable forms. :data:`FAST` computes equal sums quicker; a test
+compares each field of ``PLAIN`` and ``FAST``. ``replace(PLAIN, attention=mine)`` puts in your own
+form. ``Translator.load``, ``train`` and ``Transformer`` take such a record.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Parts(ModelParts, DecodingParts):
     """The forms, each a function or a class. The defaults are the plain ones.
 
     ``model`` builds a Transformer from a configuration and these parts; the fields of
-    :class:`ModelParts` make its layers. The fields of :class:`DecodingParts` decode it, the others
-    train it. ``muon`` takes the blocks' matrices if the options say so, and ``optimiser`` all other
-    weights. Without a ``mixed_precision``, training computes in float32. ``keep_memory`` keeps the
-    memory that an update frees.
+    :class:`ModelParts` make the layers. The fields of :class:`DecodingParts` decode with the model;
+    all other fields train the model. If the options say so, ``muon`` updates the blocks' matrices,
+    and ``optimiser`` all other weights. Without a ``mixed_precision``, training computes in
+    float32. ``keep_memory`` keeps the memory that an update frees.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
@@ -68,7 +68,7 @@ class Parts(ModelParts, DecodingParts):
 
     @property
     def own(self) -> dict[str, str]:
-        """The name of each part that is not the package's."""
+        """The name of each part that comes from outside the package."""
         given = {field.name: _names(getattr(self, field.name)) for field in fields(self)}
         return {
             field: name
@@ -78,7 +78,7 @@ class Parts(ModelParts, DecodingParts):
 
     @property
     def own_model(self) -> dict[str, str]:
-        """The names of the own parts that a trained model needs to run; dropout is none of them."""
+        """The names of the own parts that a trained model needs to run, so without dropout."""
         needed = {"model", *(field.name for field in fields(ModelParts))} - {"dropout"}
         return {field: name for field, name in self.own.items() if field in needed}
 
@@ -100,14 +100,14 @@ FAST = replace(
 
 
 def in_bfloat16(parts: Parts) -> Parts:
-    """The parts with weights in bfloat16 for decoding; UsageError if the decoder is not FAST's."""
+    """The parts with bfloat16 weights for decoding; UsageError for a decoder other than FAST's."""
     if parts.decoder is not PreparedTransformer:
         raise UsageError("quantization 'bfloat16': only the fast decoder has it: leave it out")
     return replace(parts, decoder=partial(PreparedTransformer, dtype=torch.bfloat16))
 
 
 def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: str) -> None:
-    """Raise InputError unless the recorded names of own parts are the given ones."""
+    """Raise InputError unless the recorded names of own parts equal the given names."""
     if dict(recorded) == dict(given):
         return
     names, others = (
@@ -132,7 +132,7 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
 
 
 def _names(part: object) -> tuple[str, str]:
-    """Module and name of a function, a class, or an object that is called."""
+    """Module and name of a function, of a class, or of a callable object."""
     if isinstance(part, partial):
         module, name = _names(part.func)
         values = [*map(_shown, part.args)]

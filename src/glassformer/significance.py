@@ -19,9 +19,9 @@ __all__ = ["Comparison", "Difference", "compare"]
 class Difference:
     """Two systems under one metric.
 
-    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high). Each is
-    the mean of the samples, plus and minus half the width of their middle 95 %, within 0 to 100.
-    ``p_value`` is the probability of so large a difference by chance alone.
+    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high). The
+    middle of an interval is the samples' mean; its width is that of the samples' middle 95 %. No
+    interval leaves 0 to 100. ``p_value`` is the probability of so large a difference by chance.
     """
 
     baseline: float
@@ -69,11 +69,11 @@ def compare(
 ) -> Comparison:
     """Compare a system with a baseline over the same sentences.
 
-    Paired bootstrap resampling (Koehn 2004, "Statistical Significance Tests for Machine Translation
-    Evaluation"): sacreBLEU draws the sentences anew with replacement, ``samples`` times, and scores
-    both systems on each draw. So it measures how much the difference varies. The seed is fixed
-    (12345, or the environment's SACREBLEU_SEED) and stands in the signature. Memory grows with
-    sentences times samples: about 100 MB for 1,000 of each.
+    The test is paired bootstrap resampling (Koehn 2004, "Statistical Significance Tests for Machine
+    Translation Evaluation"). sacreBLEU draws sentences with replacement, ``samples`` times, and
+    scores both systems on each draw. The draws show how much the difference varies. The signature
+    holds the seed (12345, or the environment's SACREBLEU_SEED). Memory grows with sentences times
+    samples; 1,000 sentences and 1,000 samples take about 100 MB.
 
     Raises:
         InputError: no sentences, or lists of different lengths.
@@ -90,7 +90,7 @@ def compare(
         [("baseline", baseline), ("system", system)], metrics, streams, "bs", n_samples=samples
     )
     signatures, results = test()
-    # Both are keyed by sacreBLEU's names of the metrics, in the order of `metrics`.
+    # The keys of both dicts are sacreBLEU's names of the metrics, in the order of `metrics`.
     bleu, chrf = (
         _difference(results[name], signature=str(signature))
         for name, signature in signatures.items()
@@ -100,8 +100,8 @@ def compare(
 
 def _difference(results: Sequence[str | Result], *, signature: str) -> Difference:
     baseline, system = (result for result in results if isinstance(result, Result))
-    # No difference is no evidence. sacreBLEU counts the samples that differ by more than the
-    # systems do. Of two equal outputs it finds none, and reports its smallest p.
+    # Equal scores are no evidence. sacreBLEU counts the samples that differ by more than the
+    # systems do. For two equal outputs sacreBLEU counts no sample, and reports its smallest p.
     p_value = 1.0 if baseline.score == system.score else system.p_value
     assert p_value is not None
     return Difference(

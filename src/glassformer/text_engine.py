@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 _AS_TYPED = Preprocessing()
-_FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are no full stop
+_FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of some script, but not three dots
 
 
 @dataclass(frozen=True)
 class SegmentTranslation:
-    """The translation of one segment as the model writes it, and its span in the whole text's."""
+    """The model's translation of one segment, and its span in the whole translation."""
 
     segment: Segment
     text: str
@@ -47,9 +47,9 @@ class Translation:
 
     No alternative is blank, and no two texts differ in white space or the final full stop only. The
     score is log p(text | source) over the length penalty, at most 0. A sampled translation has no
-    penalty; a text of several segments has the mean of their scores, and no alternatives. The
-    alignment is None if nobody asked for it. ``segments`` has the translation of each segment of
-    the text, in order.
+    penalty. A text of several segments has the mean of the segments' scores, and no alternatives.
+    The alignment is None unless the caller asks for an alignment. ``segments`` has the translation
+    of each segment of the text, in order.
     """
 
     text: str
@@ -66,7 +66,7 @@ def itself(model: Transformer) -> SequenceModel:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingParts(SearchParts):
-    """The forms of the searches, and the decoder that they step; by default the model itself."""
+    """The forms of the searches, and the decoder that the searches step, by default the model."""
 
     decoder: Callable[[Transformer], SequenceModel] = itself
 
@@ -75,8 +75,8 @@ class DecodingParts(SearchParts):
 class TextEngine:
     """An engine with its tokenizers: texts in, translations out.
 
-    `longest`: a segment with more subwords is cut. `room`: the most subwords that a segment and
-    its prefix may have together.
+    `longest` is the number of subwords beyond which a segment is cut. `room` is the greatest number
+    of subwords of a segment and its prefix together.
     """
 
     engine: Engine
@@ -96,7 +96,7 @@ class TextEngine:
         preprocessing: Preprocessing,
         engine: Engine | None = None,
     ) -> "TextEngine":
-        """The text engine of a model in evaluation mode; without ``engine``, torch's."""
+        """The text engine of a model in evaluation mode; without ``engine``, torch decodes."""
         room = model.config.longest_source
         return cls(
             engine or torch_engine(model, tokenizers, parts),
@@ -114,11 +114,11 @@ class TextEngine:
         *,
         split: bool = True,
     ) -> list[Translation]:
-        """One translation for each text, in their order.
+        """One translation for each text, in the order of the texts.
 
-        A text without segments stays; a blank text gives "". The engine gets the texts in jobs of
-        like lengths. Without ``split``, sentence ends separate segments only in a line that is too
-        long.
+        A text without segments stays as it is; a blank text gives "". The engine gets the texts in
+        jobs of like lengths. Without ``split``, only a line that is too long is cut at sentence
+        ends.
         """
         self._check(options, forced=any(prefixes))
 
@@ -140,7 +140,7 @@ class TextEngine:
         return [by_place[place] for place in range(len(texts))]
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:
-        """Raise UsageError for a length without room, or n-grams that a prefix may repeat."""
+        """Raise UsageError for a minimum length without room, or no_repeat_ngram with a prefix."""
         if options.min_length > self.room:
             raise UsageError(
                 f"min_length {options.min_length}: this model has room for {self.room:,} subwords:"
@@ -167,14 +167,14 @@ class TextEngine:
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
     ) -> list[list[int]]:
-        """The ids that the translation of each segment begins with; [] without prefixes.
+        """The ids that begin the translation of each segment; [] without prefixes.
 
-        The first segment of a text has the prefix of the text.
+        Only the first segment of a text has the prefix of the text.
         """
         if not any(prefixes):
             return []
         forced: list[list[int]] = []
-        # A target never begins with two subwords of white space, and neither does its prefix.
+        # No target begins with two subwords of white space, so no prefix does.
         encoded = self.target.encode_batch([prefix.lstrip() for prefix in prefixes])
         for row, ids in zip(rows, encoded, strict=True):
             if row:
@@ -202,11 +202,11 @@ class TextEngine:
     ) -> Iterator[Translation]:
         """The translation of each text, from the hypotheses of all segments in order.
 
-        A text of several segments takes the best hypothesis of each.
+        The translation of a text of several segments joins the segments' best hypotheses.
         """
         rest = iter(hypotheses)
         of_texts = [[next(rest) for _ in row] for row in rows]
-        # For each text its translations, each as a list of one hypothesis for each segment.
+        # Each text has a list of translations; a translation has one hypothesis for each segment.
         ranked = [
             [[beam[0] for beam in of_text]] if len(of_text) != 1 else [[h] for h in of_text[0]]
             for of_text in of_texts
@@ -228,7 +228,7 @@ class TextEngine:
             yield with_alternatives(translations)
 
     def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
-        """Join the translations of a text's segments, and give each its span in the whole."""
+        """Join the translations of a text's segments, each with its span in the whole."""
         if not parts:
             return Translation("" if text.isspace() else visible(text), 0.0)
         languages = self.preprocessing.languages
@@ -242,10 +242,10 @@ class TextEngine:
 
 
 def with_alternatives(translations: Iterable[Translation]) -> Translation:
-    """The first translation, with the others as alternatives, without blank ones and repetitions.
+    """The first translation; its alternatives are all others that neither are blank nor repeat.
 
-    A beam may end with one text in several segmentations into subwords. Two texts count as one if
-    they differ in white space or in the final full stop only.
+    A beam may end with one text in several segmentations into subwords. A text repeats another text
+    if the two differ in white space or in the final full stop only.
     """
     by_reading: dict[str, Translation] = {}
     for translation in translations:
@@ -259,7 +259,7 @@ def with_alternatives(translations: Iterable[Translation]) -> Translation:
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     """The places of the texts in groups of like lengths, the longest first; at least one group.
 
-    Lengths count characters, so that no group waits until all texts are cut into subwords.
+    Lengths are in characters, so that the first group need not wait for all texts' subwords.
     """
     order = list(range(len(texts)))
     if len(texts) > size:

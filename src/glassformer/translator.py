@@ -1,4 +1,4 @@
-"""A translator: text in, text out."""
+"""A translator, which reads texts and writes their translations."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -34,18 +34,19 @@ from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
 
-# The engines outside of the core, each imported when a caller asks for it.
+# The engines outside of the core; the translator imports an engine when a caller asks for it.
 _ENGINES = {
     "ctranslate2": "glassformer.tools.interchange.ctranslate2.load:load_ctranslate2",
 }
 _TORCH_WEIGHTS = ("float32", "bfloat16")
-_SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
+_SCORED_AT_ONCE = 8192  # subwords in a batch of sources and targets, with padding
 
 
 class TranslateSettings(TypedDict, total=False):
-    """The settings of `Translator.translate`, as callers give them by keyword.
+    """The settings of `Translator.translate`, which callers give by keyword.
 
-    From ``beam`` on they are fields of :class:`~glassformer.decoding.engine.SearchOptions`.
+    The settings from ``beam`` on are fields of
+    :class:`~glassformer.decoding.engine.SearchOptions`.
     """
 
     prefixes: Sequence[str] | None
@@ -62,7 +63,7 @@ class TranslateSettings(TypedDict, total=False):
 
 
 class LoadSettings(TypedDict, total=False):
-    """Further settings of `Translator.load`, as callers give them by keyword."""
+    """Further settings of `Translator.load`, which callers give by keyword."""
 
     quantization: str
     languages: tuple[str | None, str | None]
@@ -71,7 +72,7 @@ class LoadSettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Translator:
-    """A bundle that translates; torch runs it if no other engine is given.
+    """A bundle that translates; torch runs the model unless the caller names another engine.
 
     ``Translator.load("runs/en-de").translate(["A dog runs."])[0].text``
     """
@@ -94,9 +95,9 @@ class Translator:
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
-        :meth:`of` describes ``engine``, ``parts`` and the setting ``quantization``. ``languages``:
-        the pair of a multilingual model, as in ``("en", "de")``; None keeps a side's language. With
-        ``verify=False`` nobody compares the files with their checksums. Damage is an InputError.
+        :meth:`of` describes ``engine``, ``parts`` and the setting ``quantization``. ``languages``
+        is the pair for a multilingual model, as in ``("en", "de")``; a side that is None keeps its
+        language. ``verify=False`` skips the checksums. A damaged file raises InputError.
         """
         verify, languages = settings.get("verify", True), settings.get("languages", (None, None))
         bundle = load_bundle(
@@ -126,11 +127,11 @@ class Translator:
     ) -> "Translator":
         """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
 
-        ``engine="ctranslate2"`` (the extra of that name) gives the same translations faster. It
-        converts the model at the first call, and keeps the conversion in ``directory``.
-        ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster still;
-        scores and some translations differ a little. Torch has "float32" and "bfloat16". ``parts``
-        are the forms that torch runs; the bundle's model is built from them.
+        ``engine="ctranslate2"`` (of the extra ``ctranslate2``) gives torch's translations faster.
+        CTranslate2 converts the model at the first call, and keeps the conversion in ``directory``.
+        ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster than its
+        "float32"; scores and some translations differ a little. Torch has "float32" and "bfloat16".
+        ``parts`` are the forms that torch runs; the bundle's model consists of these forms.
         """
         check_choice("engine", engine, get_args(EngineName))
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
@@ -154,7 +155,7 @@ class Translator:
         return f"Translator({source} to {target}, {parameters:,} parameters, {self.device})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Without the packed weights, which pickle cannot write: each process packs its own."""
+        """Pickle without the packed weights, which each process packs anew."""
         return Translator, (self.bundle, self.device, self.engine, self.parts)
 
     @property
@@ -176,27 +177,27 @@ class Translator:
     def translate(
         self, texts: Sequence[str], **settings: Unpack[TranslateSettings]
     ) -> list[Translation]:
-        """One translation for each text, in their order; a blank text gives a blank one.
+        """One translation for each text, in the order of the texts; a blank text stays blank.
 
-        Lines are translated one by one, and so are sentences if the bundle has learnt from single
-        sentences. The white space between them stays. With ``split=False``, only a line of more
-        than 200 subwords is cut. A text of several segments has no alternatives.
+        The model translates a text line by line, or sentence by sentence if the bundle has learnt
+        from single sentences. The white space between sentences stays. With ``split=False``, only a
+        line of more than 200 subwords is cut. A text of several segments has no alternatives.
 
-        ``prefixes``: the text that each translation begins with. ``alignment=True`` links each word
-        to the source words that it was made from.
+        ``prefixes`` are the texts that begin the translations. ``alignment=True`` links each word
+        of a translation to source words.
 
-        ``glossary``: target terms by source terms. A target term may be a list of forms, such as
-        cases, of which one will do. A term counts in a text that holds its words, exactly or with a
-        capital at the start of a sentence. If a translation lacks the target term, it replaces the
-        words that the alignment links to the source term. Without such words the translation stays.
+        ``glossary`` maps source terms to target terms. A target term may be a list of forms, such
+        as cases; a translation needs one form. A source term may have a capital at the start of a
+        sentence. A target term that the translation lacks replaces the words that the alignment
+        links to the source term. Without such words the translation stays.
 
         ``beam``, ``n_best``, ``sampling`` and the other settings are fields of
-        :class:`~glassformer.decoding.engine.SearchOptions`; the default ``length_penalty`` is the
-        bundle's. No alternative is blank, and none differs from a better one in white space or the
-        final full stop only.
+        :class:`~glassformer.decoding.engine.SearchOptions`; the bundle has the default
+        ``length_penalty``. No alternative is blank. No alternative differs from a better
+        alternative in white space or the final full stop only.
 
-        Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
-        range.
+        This method raises UsageError for an impossible prefix or glossary, and ValueError for a
+        number out of its range.
         """
         self._begin()
         _check_texts("texts", texts)
@@ -222,15 +223,16 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.
 
-        The prefix of a target, such as its language, counts as known. Both texts are normalised as
-        in the training.
+        The score leaves out the prefix of a target, such as its language. The bundle normalises
+        source and target as in the training.
         """
         return list(map(fsum, self.token_scores(sources, targets)))
 
     def token_scores(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
-        """The log-probability of each subword of each target, and of the end symbol after them.
+        """The log-probability of each subword of each target, and of the target's end symbol.
 
-        The subwords are those of ``target_tokenizer.subwords(target)``; :meth:`score` is their sum.
+        ``target_tokenizer.subwords(target)`` gives the subwords; :meth:`score` gives the sum of a
+        target's log-probabilities.
         """
         self._begin()
         _check_texts("sources", sources)
@@ -254,12 +256,12 @@ class Translator:
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
-        """The links between the words of each source and its target, by any translator."""
+        """The links between the words of each source and its target, whoever wrote the target."""
         self._begin()
         return align(self.bundle, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
-        """The tokens of each target, normalised as in the training; end symbol included.
+        """The number of tokens of each target, normalised as in the training, with end symbol.
 
         The prefix does not count, as in :meth:`score`.
         """
@@ -269,7 +271,7 @@ class Translator:
         return [len(ids) + 1 for ids in encoded]
 
     def log_probabilities(self, translations: Sequence[Translation]) -> list[tuple[float, int]]:
-        """ln p of each translation, from its score, and the number of its tokens."""
+        """ln p of each translation, computed from its score, and the number of its tokens."""
         counts = self.count_tokens([translation.text for translation in translations])
         alpha = self.bundle.length_penalty
         return [
@@ -293,7 +295,7 @@ class Translator:
         )
 
     def _begin(self) -> None:
-        """A forked process lacks torch's helper threads, and torch would wait for them for ever."""
+        """Set one thread in a forked process, where torch would wait for lost threads for ever."""
         if self.process != os.getpid():
             torch.set_num_threads(1)
 
@@ -305,10 +307,10 @@ class Translator:
 def target_log_probabilities(
     model: Transformer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> Float[Tensor, "batch tgt_len"]:
-    """log p(token | the tokens before it, source) of each token of each target, on the CPU.
+    """log p(token | earlier target tokens, source) of each token of each target, on the CPU.
 
-    Sources and targets end in their end symbol; a target has no start symbol. After the end of a
-    shorter target the numbers mean nothing.
+    Sources and targets end in their end symbol; a target has no start symbol. The numbers after the
+    end of a shorter target mean nothing.
     """
     config, device = model.config, model.output_weight.device
     source = pad_rows(sources, config.pad_of_source).to(device)

@@ -1,1 +1,1 @@
-"""Word alignment: links from target words to source words, and the heads that show them best."""
+"""Word alignment: links from target words to source words, and the heads that align best."""

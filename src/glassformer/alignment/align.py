@@ -1,10 +1,10 @@
 """Word alignment: links from each word of a translation to words of its source.
 
-The decoder's cross-attention shows where each target position reads. Subwords are merged to words,
-and a word is linked to the source words that it reads most. The best layer and heads differ from
-model to model (:func:`~glassformer.alignment.heads.find_heads`). So does the best row of a word.
-The row "output" is that of the step that produces the word. The row "input" is one later: it reads
-the word, and the decoder knows it (Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3).
+The decoder's cross-attention shows where each target position reads. This module merges subwords to
+words, and links a target word to the source words with most attention. The best layer, heads and
+row differ from model to model (:func:`~glassformer.alignment.heads.find_heads`). The row "output"
+belongs to the step that produces the word. The row "input" belongs to the next step, which reads
+the word (Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3).
 """
 
 import logging
@@ -44,10 +44,10 @@ _LOG = logging.getLogger(__name__)
 Row = Literal["output", "input"]
 
 
-_AT_ONCE = 4096  # subwords of sources and targets, with padding
-# A word is linked to a source word that gets a fifth of its attention, and half as much as the
-# source word that gets most. These two numbers made the fewest errors on Multi30k's validation
-# pairs.
+_AT_ONCE = 4096  # subwords in a batch of sources and targets, with padding
+# A target word has a link to a source word with at least a fifth of its attention, and with at
+# least half of the greatest attention. A fifth and a half make the fewest errors on Multi30k's
+# validation pairs.
 _ALSO, _LEAST = 0.5, 0.2
 
 
@@ -55,7 +55,7 @@ _ALSO, _LEAST = 0.5, 0.2
 class Heads:
     """The heads that align words: indices of one layer and of its heads, and the row.
 
-    ``error`` is their alignment error rate, 0 to 1, on the pairs that ``judge`` names.
+    ``error`` is the heads' alignment error rate, 0 to 1, on the pairs that ``judge`` names.
     """
 
     layer: int
@@ -66,12 +66,12 @@ class Heads:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None, config: ModelConfig) -> "Heads":
-        """The heads that a bundle stores; if it stores none, all heads of the last layer but one.
+        """The heads that a bundle stores, or else all heads of the last layer but one.
 
-        That layer, by the output row, aligned best in Garg et al. 2019 (arXiv 1909.02074,
-        section 4.1). A model of one or two layers takes its last.
+        By the output row, the last layer but one aligns best in Garg et al. 2019 (arXiv 1909.02074,
+        section 4.1). A model of one or two layers takes its last layer.
 
-        Errors: InputError for a layer or head that this model does not have.
+        A layer or head that the model does not have raises InputError.
         """
         layers, heads = config.num_decoder_layers, config.num_heads
         if stored is None:
@@ -96,7 +96,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class WordAttention:
-    """Attention from target words to source words; the rest up to 1 is on the end symbol."""
+    """Attention from target words to source words; the end symbol has the rest up to 1."""
 
     source: list[Span]
     target: list[Span]
@@ -112,13 +112,13 @@ def align(
 ) -> list[tuple[Link, ...]]:
     """The links of each source's words to its target's, in the order of the target.
 
-    Each target word is linked to the source word that it reads most. It is also linked to each word
-    that it reads at least half as much. A word whose attention is spread evenly has no link. The
-    model reads the target by teacher forcing, up to the layer of ``heads``; None: the bundle's
-    heads.
+    Each target word has a link to the source word with most attention. It also has a link to each
+    source word with at least half as much attention. A word with evenly spread attention has no
+    link. The model reads the target by teacher forcing, up to the layer of ``heads``. None means
+    the bundle's heads.
 
-    Errors: InputError for a text that is longer than the model's positions; UnalignedError for a
-    model that lacks cross-attention in a decoder block.
+    A text that is longer than the model's positions raises InputError. A model that lacks
+    cross-attention in a decoder block raises UnalignedError.
     """
     heads = heads or Heads.of(bundle.alignment, bundle.model.config)
     maps = word_attention(bundle, sources, targets, layers=(heads.layer,), rows=(heads.row,))
@@ -135,11 +135,11 @@ def _links(
 
 
 def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[Translation]:
-    """The translations and their alternatives with their alignments.
+    """The translations and their alternatives, with alignments.
 
-    Each segment is aligned with its translation; the links have the places in the text as typed
-    and in the whole translation. A model that cannot align gives translations without alignment,
-    and the log gets a line.
+    The function aligns each segment with its translation. A link has places in the text as typed
+    and in the whole translation. If the model cannot align, the translations have no alignment, and
+    the log gets a line.
     """
     parts = [
         part
@@ -165,9 +165,9 @@ def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[
 
 
 def _placed(part: SegmentTranslation, links: Sequence[Link]) -> Iterator[Link]:
-    """The links of a segment with their places in both whole texts."""
+    """The links of a segment, with places in the whole source and the whole translation."""
     first = part.span[0]
-    # The place of each character of the translation; capitals may be longer, as SS for ß is.
+    # The size of each character in the translation; a capital may be longer, such as SS for ß.
     sizes = [len(letter.upper()) if part.segment.capitals else 1 for letter in part.text]
     targets = [first, *(first + size for size in accumulate(sizes))]
     for link in links:
@@ -182,7 +182,7 @@ def _placed(part: SegmentTranslation, links: Sequence[Link]) -> Iterator[Link]:
 def linked(
     weights: Float[np.ndarray, "*maps target_words source_words"],
 ) -> NDArray[np.bool_]:
-    """True for each source word that a target word is linked to.
+    """True for each source word to which a target word has a link.
 
     >>> linked(np.array([[0.1, 0.8, 0.0], [0.4, 0.3, 0.1], [0.1, 0.1, 0.1]])).astype(int).tolist()
     [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
@@ -199,7 +199,7 @@ def word_attention(
     layers: Sequence[int],
     rows: Sequence[Row] = get_args(Row),
 ) -> list[WordAttention]:
-    """For each pair, weights of (rows, layers, heads, target words, source words)."""
+    """The weights of each pair, with axes (rows, layers, heads, target words, source words)."""
     if len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
     pairs = [
@@ -223,7 +223,7 @@ def word_attention(
 def check_lengths(sizes: Iterable[tuple[int, int]], config: ModelConfig) -> None:
     """Raise InputError for a pair with more subwords on a side than positions.
 
-    ``sizes``: the subwords of each source and target, with the end symbols.
+    ``sizes`` holds the number of subwords of each source and target, with the end symbols.
     """
     rooms = config.max_length_of_source, config.max_length
     for number, pair in enumerate(sizes, start=1):
@@ -240,9 +240,9 @@ def _merged(
     source: Float[np.ndarray, "source_words source_pieces"],
     target: Float[np.ndarray, "target_words target_pieces"],
 ) -> Float[np.ndarray, "*maps target_words source_words"]:
-    """The attention of words: the mean over a target word's pieces, the sum over a source word's.
+    """The attention of words: the mean over target pieces, the sum over source pieces.
 
-    ``source`` and ``target`` are the :func:`_shares` of the two texts.
+    ``source`` and ``target`` are the :func:`_shares` of the source text and the target text.
     """
     mean = target / np.maximum(target.sum(axis=1, keepdims=True), 1e-9)
     return np.asarray(mean @ (weights @ source.T))
@@ -280,7 +280,7 @@ class _Text:
 def _weights(
     model: Transformer, pairs: Sequence[tuple[_Text, _Text]], layers: Sequence[int]
 ) -> Iterator[Float[np.ndarray, "layers heads tgt_len src_len"]]:
-    """The maps of each pair; row 0 is the start symbol's, each further row a subword's."""
+    """The attention maps of each pair; row 0 is for the start symbol, a later row for a subword."""
     config, device = model.config, model.output_weight.device
     sources = [[*source.ids, config.eos_id] for source, _ in pairs]
     targets = [[config.bos_id, *target.ids] for _, target in pairs]

@@ -1,4 +1,4 @@
-"""The weights of a model's cross-attention, as its own ``decode`` computes them."""
+"""The weights that a model's cross-attention computes in the model's own ``decode``."""
 
 import copy
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ def cross_weights(
     target: Int[Tensor, "batch tgt_len"],
     layers: Sequence[int],
 ) -> list[Float[Tensor, "batch heads tgt_len src_len"]]:
-    """The cross-attention of some layers as the model's own ``decode`` reads all of ``target``.
+    """The cross-attention of some layers while the model's own ``decode`` reads ``target``.
 
-    The attentions of a copy are observed: other threads may run the model meanwhile.
+    The function observes a copy of the model, because other threads may run the model meanwhile.
 
-    Errors: UnalignedError for a model without one cross-attention in each decoder block, and for an
-    attention that returns no weights.
+    A model without one cross-attention in each decoder block raises UnalignedError. An attention
+    that returns no weights also raises UnalignedError.
     """
     config, calls = model.config, list[tuple[nn.Module, Tensor]]()
     observed = _observed(model, calls)
@@ -56,7 +56,7 @@ def cross_weights(
 
 
 def _observed(module: M, calls: list[tuple[nn.Module, Tensor]]) -> M:
-    """A copy that shares the weights; each call of its attentions comes into ``calls``."""
+    """A copy that shares the weights; each call of the copy's attentions comes into ``calls``."""
 
     def keep(*run: Tensor) -> None:
         calls.append((copied, run[-1]))

@@ -1,4 +1,4 @@
-"""Reasons to doubt a translation: facts, as a model is sure of half a translation too."""
+"""Reasons to doubt a translation; all reasons are facts, as a model is sure of bad ones too."""
 
 import re
 from textwrap import shorten
@@ -12,11 +12,11 @@ from glassformer.text_engine import Translation
 __all__ = ["doubts", "lost_numbers"]
 
 _NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
-_LEAST = 25  # smaller numbers may become words, or hours of another clock
+_LEAST = 25  # a smaller number may become a word, or an hour of another clock
 
 
 def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
-    """One sentence for each reason to doubt the translation of ``source``, one segment."""
+    """One sentence for each reason to doubt the translation of ``source``, which is one segment."""
     target, lengths, reasons = translation.text, bundle.source_lengths, []
     if lengths and lengths != SINGLE_SENTENCES and len(source) > lengths.longest:
         reasons.append("The text is longer than 99 of 100 texts of the training.")
@@ -36,13 +36,13 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
         for start, end in words(source)
         if source[start].isalnum()
     ]
-    if sum(aligned) < len(aligned) / 2:  # of 300 sentences of Multi30k's test, none
+    if sum(aligned) < len(aligned) / 2:  # none of 300 sentences of Multi30k's test
         reasons.append("Fewer than half of the text's words are aligned with the translation.")
     return reasons
 
 
 def lost_numbers(source: str, target: str) -> list[str]:
-    """The numbers in ``source``, 25 or more, that ``target`` lacks; a year may have two digits.
+    """The numbers of ``source`` from 25 on that ``target`` lacks; a year may have two digits.
 
     >>> lost_numbers("1,200 on 4/20/1998, at 17:30", "1200 am 20.4.98 um 5:30")
     []

@@ -1,10 +1,10 @@
 """Chooses the layer, heads and row that align words best on given pairs.
 
-The judge is the alignment error rate (Och and Ney 2003, section 6) against *anchors*: word pairs
-that IBM model 1 (Brown et al. 1993) finds in both directions, estimated on these pairs. Anchors are
-mostly right and know neither word order nor the model; rare and ambiguous words have none. Chen et
-al. 2020 (section 3.3) choose the layer by the agreement of two translators of opposite directions;
-a bundle has one direction.
+The best heads have the lowest alignment error rate (Och and Ney 2003, section 6) against *anchors*.
+Anchors are word pairs that IBM model 1 (Brown et al. 1993), estimated on the given pairs, finds in
+both directions. Anchors are mostly right and know neither word order nor the model. Rare and
+ambiguous words have no anchors. Chen et al. 2020 (section 3.3) choose the layer by the agreement of
+two translators of opposite directions; a bundle has one direction.
 """
 
 from collections import Counter
@@ -32,17 +32,17 @@ _MOST_PAIRS = 300
 
 
 class NoAnchorsError(InputError):
-    """No pair has an anchor to choose heads by."""
+    """No pair has an anchor, so that no error rate can choose heads."""
 
 
 def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
-    It starts with the best head. Then it adds heads of that layer, each time the head that lowers
-    the error rate of the mean most. At most 300 pairs are judged, by their anchors; more pairs make
+    The function starts with the best head. Step by step it adds the head of the best head's layer
+    that lowers the mean's error rate most. At most 300 pairs give the error rate; more pairs make
     better anchors.
 
-    Errors: NoAnchorsError, and UnalignedError for a model that cannot align.
+    Pairs without anchors raise NoAnchorsError; a model that cannot align raises UnalignedError.
     """
     anchored = anchors(pairs)
     useful = [place for place, links in enumerate(anchored) if links][:_MOST_PAIRS]
@@ -70,7 +70,7 @@ class _Judged:
     def errors(self, pick: Callable[[_Maps], _Maps] = lambda maps: maps) -> NDArray[np.float64]:
         """The error rate of each map that ``pick`` returns for a pair's maps.
 
-        Words without an anchor are not judged.
+        The error rate leaves out words without an anchor.
         """
         right, total = np.zeros(()), np.zeros(())
         for maps, anchors in zip(self.attention, self.anchors, strict=True):
@@ -81,7 +81,7 @@ class _Judged:
         return np.asarray(1 - right / np.maximum(total, 1))
 
     def joined(self, row: int, layer: int, head: int) -> tuple[list[int], float]:
-        """The head with those of its layer that lower the error of their mean; the lowest error."""
+        """The head, with heads of its layer that lower the mean's error, and the lowest error."""
         chosen, lowest = [head], float(self.errors(lambda maps: maps[row, layer, head]))
         others = [h for h in range(self.attention[0].shape[2]) if h != head]
         while others:
@@ -108,7 +108,7 @@ def _matrix(words: WordAttention, links: _Links) -> NDArray[np.bool_]:
 def anchors(pairs: Sequence[tuple[str, str]]) -> list[_Links]:
     """The word pairs of each pair that IBM model 1 of ``pairs`` finds in both directions.
 
-    A word that its sentence repeats has no anchor: the model cannot tell the two apart.
+    A word that its sentence repeats has no anchor, as IBM model 1 knows no word order.
     """
     sides = [[_lower_words(pair[side]) for pair in pairs] for side in (0, 1)]
     ids = [_numbered(side) for side in sides]

@@ -1,7 +1,7 @@
 """The probability of each target token as the translation of a source token.
 
-IBM model 1 (Brown et al. 1993, section 4.1; equations 12 to 14, here without the empty source
-word). Every target token of a pair comes from one of the pair's source tokens; all of them are
+IBM model 1 comes from Brown et al. 1993 (section 4.1, equations 12 to 14); this module has no empty
+source word. Every target token of a pair comes from one of the pair's source tokens, which are
 equally likely a priori. From t(f | e) = 1, expectation maximisation repeats
 
     c(f | e) = sum over pairs of  t(f | e) / sum over the source tokens e' of t(f | e')
@@ -26,7 +26,7 @@ def translation_table(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """e, f and t(f | e) for each source token e and target token f that share a pair.
 
-    If there are very many pairs, it reads every n-th.
+    If there are very many pairs, the function reads every n-th pair.
     """
     cells = source.lengths.astype(np.int64) * target.lengths
     every = max(1, math.ceil(cells.sum() / _CELLS))
@@ -37,7 +37,7 @@ def translation_table(
         slots.append(np.tile(np.arange(filled, filled + len(f)), len(e)))
         filled += len(f)
     pairs, index = np.unique(np.concatenate(keys), return_inverse=True)
-    slot = np.concatenate(slots)  # the target token, among those of all pairs
+    slot = np.concatenate(slots)  # the target token's index among all pairs' target tokens
     e, f = pairs // target_vocab_size, pairs % target_vocab_size
     probability = np.ones(len(pairs))
     for _ in range(_ROUNDS):

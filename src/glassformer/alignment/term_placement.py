@@ -1,8 +1,8 @@
-"""Terms in the places of the words that they translate.
+"""Puts terms into translations that lack these terms.
 
-The search knows no terms. A translation that lacks a term is aligned with its source. The term
-replaces the words that are linked to its source words. Only these words change, so that no
-translation has a sentence more.
+The search knows no terms. This module aligns a translation that lacks a term with its source. The
+term replaces the words with links to the term's source words. No other words change, so that no
+translation gains a sentence.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,17 +21,17 @@ from glassformer.text_engine import SegmentTranslation, TextEngine, Translation,
 
 __all__ = ["TermPlacement", "TokenScores", "meet", "term_places"]
 
-_SURE = 0.75  # a word with such a link to another word is left to no term
+_SURE = 0.75  # no term replaces a word with such a link to another source word
 
 TokenScores: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
-"""Sources and targets to the log-probability of each token of each target, end symbol included."""
+"""A function from sources and targets to the log-probability of each token and end symbol."""
 
 
 @dataclass(frozen=True)
 class TermPlacement:
     """Puts ``terms`` into the translations of ``engine``.
 
-    ``token_scores`` judges the forms of a term. All scores have the ``length_penalty``.
+    ``token_scores`` gives the scores of a term's forms, all with the ``length_penalty``.
     """
 
     bundle: Bundle
@@ -43,11 +43,11 @@ class TermPlacement:
     def placed(
         self, texts: Sequence[str], translations: Sequence[Translation], prefixes: Sequence[str]
     ) -> list[Translation]:
-        """The translations of the texts and their alternatives, with the terms that they lack.
+        """The translations and their alternatives, after missing terms are put in.
 
-        No term begins in a prefix. Empty ``prefixes``: no translation has one.
+        No term begins in a prefix. If ``prefixes`` is empty, no translation has a prefix.
 
-        Raises UsageError if a translation with its terms is too long for the model.
+        A translation that its terms make too long for the model raises UsageError.
         """
         return [
             with_alternatives(
@@ -66,7 +66,7 @@ class TermPlacement:
         ]
 
     def _with_terms(self, part: SegmentTranslation, least: int) -> SegmentTranslation:
-        """The translation of a segment with each term that it lacks, in its most probable form.
+        """The translation of a segment, with each missing term in the term's best form.
 
         No term begins before the character ``least``.
         """
@@ -80,7 +80,7 @@ class TermPlacement:
             for term, forms, place in term_places(self.terms, source, target, links)
             if term in missing and place and place[0] >= least
         ]
-        for (start, end), forms in sorted(changes, reverse=True):  # the places before it stay
+        for (start, end), forms in sorted(changes, reverse=True):  # earlier places stay
             candidates = [target[:start] + form + target[end:] for form in forms]
             scores = self._scores(source, candidates)
             score = max(scores)
@@ -104,10 +104,11 @@ def term_places(
 ) -> list[tuple[str, tuple[str, ...], Span | None]]:
     """Each term of the source in the order of the text, its forms, and its place in the target.
 
-    The place is the form, if the target holds one. Else it is the run of words that are most surely
-    linked to the term's words. Without such a run it is one word. Words linked to the term come
-    first, then unlinked ones, then words with unsure links. Of several, the word nearest to the
-    term's part of the text is taken. A term without such a word has no place.
+    If the target holds a form, the term's place is the form. Else the place is the run of words
+    with the surest links to the term's words. Without such a run, the place is one word. A word
+    linked to the term comes first, then an unlinked word, then a word with unsure links. Of
+    several words, the nearest to the term's part of the text wins. Without a word, the term has no
+    place.
 
     >>> term_places(Terms.of({"dog": "Hund"}), "a dog", "ein Tier da", [Link((2, 5), (4, 8))])
     [('dog', ('Hund',), (4, 8))]
@@ -143,7 +144,7 @@ def term_places(
 
 
 def _surest_run(order: Sequence[Span], surest: Mapping[Span, Link], term: Span) -> Span | None:
-    """From the first to the last of neighbouring words whose surest links are the term's."""
+    """The span of neighbouring words whose surest links go to the term."""
     weights = {
         span: surest[span].weight
         for span in order

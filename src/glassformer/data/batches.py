@@ -1,9 +1,9 @@
 """Batches by length: the plan of an epoch, and the tensors of a batch.
 
-A batch is padded to its longest sentence, so sentences of like length go together. It holds as many
-as a budget of tokens allows (section 5.1: "sentence pairs were batched together by approximate
-sequence length"). The plan of an epoch is a function of lengths, budget, seed and epoch. The number
-of processes does not change it, so two integers, epoch and batch, name a place in the data.
+A batch is padded to its longest sentence, so sentences of like length go together. A budget of
+tokens limits a batch (section 5.1: "sentence pairs were batched together by approximate sequence
+length"). The plan of an epoch is a function of lengths, budget, seed and epoch. The number of
+processes does not change a plan, so two integers, epoch and batch, name a place in the data.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,9 +33,10 @@ _LENGTHENED = 0.3  # share of the rows that count as one token longer, so that e
 
 @dataclass(frozen=True)
 class Batch:
-    """The tensors of one step. ``tokens`` and ``target_tokens`` count end symbols, no padding.
+    """The tensors of one step; ``tokens`` and ``target_tokens`` count end symbols, no padding.
 
-    If the rows are one process's share of a batch, the counts are still those of the whole batch.
+    If the rows are one process's share of a batch, ``tokens`` and ``target_tokens`` still count the
+    whole batch.
     """
 
     source: Int[Tensor, "batch src_len"]
@@ -69,9 +70,9 @@ def plan_batches(
 ) -> list[NDArray[np.int64]]:
     """The rows of each batch of an epoch, in the order of training; every row is in one batch.
 
-    A batch of ``rows`` sentences takes ``rows * (longest source + longest target)`` places, end
-    symbols counted: at most ``tokens``. A pair that alone takes more is a batch of its own. The
-    lengths count no end symbols.
+    A batch of ``rows`` sentences takes ``rows * (longest source + longest target)`` places, at most
+    ``tokens``. A pair that needs more than ``tokens`` places is a batch of its own. The places
+    count end symbols; ``source_lengths`` and ``target_lengths`` do not.
 
     >>> lengths = np.array([3, 9, 3, 9])
     >>> plan = plan_batches(lengths, lengths, tokens=40, seed=1, epoch=0)
@@ -87,9 +88,9 @@ def plan_batches(
 
 
 def like_sizes(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """The places of ``sizes`` in groups of like size, the smallest first.
+    """The indices of ``sizes`` in groups of like size, the smallest first.
 
-    A group, padded to its largest size, holds at most ``budget``; a larger size stands alone.
+    A group, padded to its largest size, takes at most ``budget``; a larger size stands alone.
 
     >>> list(like_sizes([5, 2, 9, 3], 10))
     [[1, 3], [0], [2]]
@@ -110,9 +111,8 @@ def _by_length(
     """Rows by source length, then by target length, with ties in random order.
 
     The target lengths rise under one source length and fall under the next. So no batch spans a
-    jump from the longest target to the shortest. In each epoch other rows count as one token
-    longer, so that a batch brings new sentences together. These rows cost about one percent of
-    padding.
+    jump from the longest target to the shortest. Random rows count as one token longer, so that
+    the batches of two epochs differ. These rows cost about one percent of padding.
     """
     near_source = source + (generator.random(len(source)) < _LENGTHENED)
     near_target = target + generator.random(len(target))
@@ -122,7 +122,7 @@ def _by_length(
 def _cut(
     order: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], tokens: int
 ) -> list[NDArray[np.int64]]:
-    """Cut the ordered rows into batches, each as long as the budget allows."""
+    """Cut the ordered rows into batches, each with as many rows as ``tokens`` allows."""
     batches = []
     start = 0
     while start < len(order):
@@ -139,21 +139,21 @@ def _cut(
 def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
     """The decoder's input: ``bos``, then all labels but the last (section 3.1).
 
-    So at each position the decoder reads the tokens before its label. Only this function shifts the
-    target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
+    So at each position the decoder reads the tokens before the label of the position. Only this
+    function shifts the target. In the example 1 is ``bos``, 2 is ``eos``, and 0 is padding:
 
     >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])
     >>> shift(labels, bos=1).tolist()
     [[1, 7, 8], [1, 9, 2]]
 
-    The end symbol of a shorter sentence is an input too. It changes no loss: the label there is
-    padding, and no earlier position attends to it.
+    The end symbol of a shorter sentence is an input too. This input changes no loss: its label is
+    padding, and no earlier position attends to the end symbol.
     """
     return torch.cat((torch.full_like(labels[:, :1], bos), labels[:, :-1]), dim=1)
 
 
 Shift = Callable[[Tensor, int], Tensor]
-"""From labels and the id of the start symbol to the decoder's input, as :func:`shift`."""
+"""A function from labels and the start symbol's id to the decoder's input, like :func:`shift`."""
 
 
 def make_batch(
@@ -164,12 +164,12 @@ def make_batch(
     backwards: bool = False,
     shift: Shift = shift,
 ) -> Batch:
-    """The tensors of these rows of a packed corpus, or of a ``share`` of them.
+    """The tensors of the given ``rows`` of a packed corpus, or of a ``share`` of ``rows``.
 
-    ``backwards``: from target to source, which must have one vocabulary.
+    ``backwards`` swaps source and target, which must have one vocabulary.
 
-    For the target sentence ``[7, 8]`` the labels are ``[7, 8, eos]``; the decoder's input is their
-    :func:`shift`.
+    For the target sentence ``[7, 8]`` the labels are ``[7, 8, eos]``; :func:`shift` makes the
+    decoder's input from the labels.
     """
     rows = np.asarray(rows, dtype=np.int64)
     names = ("target", "source") if backwards else ("source", "target")
@@ -191,7 +191,7 @@ def make_batch(
 def _ended(
     side: Sentences, rows: NDArray[np.int64], symbols: Mapping[str, int]
 ) -> Int[Tensor, "batch len"]:
-    """The sentences of these rows, each with its end symbol; padding fills the shorter ones up."""
+    """The sentences of the ``rows``, each with its end symbol, padded to one length."""
     ids, lengths = side.gather(rows)
     padded = np.full((len(rows), int(lengths.max(initial=0)) + 1), symbols["pad"], dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids
@@ -200,7 +200,7 @@ def _ended(
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Int[Tensor, "batch len"]:
-    """Rows of token ids as one tensor; ``pad`` fills the shorter ones up.
+    """Rows of token ids as one tensor; ``pad`` fills up the shorter rows.
 
     >>> pad_rows([[5, 3], [7, 8, 3]], pad=0).tolist()
     [[5, 3, 0], [7, 8, 3]]

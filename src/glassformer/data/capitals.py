@@ -1,4 +1,4 @@
-"""Words in capitals and in titles, which the subwords tear if the training text lacks them."""
+"""Words in capitals and in titles: the tokenizer tears a word that the training text lacks."""
 
 import re
 
@@ -7,14 +7,15 @@ from glassformer.data.tokenizer import Tokenizer
 __all__ = ["in_known_case"]
 
 _WORD = re.compile(r"(?<!\S)[^\W\d_]+(?=[\s.,;:!?]|$)")
-_TITLE = 4  # words with capitals: fewer may be names, which keep their case
+_TITLE = 4  # a title has so many words with capitals; fewer words may be names
 
 
 def in_known_case(text: str, tokenizer: Tokenizer) -> str:
-    """The text, in lower case each word that the tokenizer then knows in one piece.
+    """The text, with a word in lower case if the tokenizer keeps only the lower case whole.
 
-    A word in capitals changes if it is torn. FBI stays, because fbi is torn too. In a title, a word
-    also changes if its lower case is more frequent: it comes earlier in the vocabulary.
+    A word in capitals changes if the tokenizer tears the word. FBI stays, because the tokenizer
+    tears fbi too. In a title, a word also changes if its lower case is more frequent. A more
+    frequent subword comes earlier in the vocabulary.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["a man on a ladder", "FBI"] * 9, vocab_size=300)

@@ -1,11 +1,11 @@
-"""Pairs of sentences: reads them from files, and drops those that training cannot use.
+"""Reads pairs of sentences from files, and drops the pairs that training cannot use.
 
 A corpus is two aligned text files, or one file with a pair on each line (:mod:`file_formats`). In
-aligned files, line n of one translates line n of the other. :mod:`lines` reads the lines, plain or
-gzipped, in bounded memory.
+aligned files, line n of one file translates line n of the other file. :mod:`lines` reads the lines,
+plain or gzipped, in bounded memory.
 
-Training drops a pair that cannot be a sentence and its translation, by :class:`Limits`; a
-:class:`Filter` counts the dropped pairs. The doctor uses the same filter.
+A :class:`Filter` drops and counts the pairs beyond the :class:`Limits`. Such a pair cannot be a
+sentence and its translation. Training and the doctor use a filter.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,13 +46,13 @@ def read_pairs(
 ) -> Iterator[Pair]:
     """The pairs of two aligned files, or of one file that holds both sides.
 
-    Without ``format`` the file's name decides: ``.tsv``, ``.jsonl`` (also ``.json``, ``.ndjson``),
-    with or without ``.gz``. ``keys`` name the source and the target in JSON lines; see
-    :func:`file_formats.split_record`.
+    Without ``format`` the file's name tells the format: ``.tsv``, ``.jsonl`` (also ``.json``,
+    ``.ndjson``), with or without ``.gz``. ``keys`` name the source and the target in JSON lines;
+    see :func:`file_formats.split_record`.
 
     Raises:
-        InputError: a file cannot be read (see :func:`read_lines`), or a line holds no pair. Only
-            the end tells if two files differ in their number of lines.
+        InputError: a file cannot be read (see :func:`read_lines`), or a line holds no pair. At
+            their end, two files with different numbers of lines raise this error too.
         UsageError: the format does not fit the files.
     """
     kind = file_format(source, target, format=format)
@@ -62,7 +62,7 @@ def read_pairs(
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
-    """Write a file of JSON lines, whole or not at all; return the number of its pairs.
+    """Write pairs as a file of JSON lines, whole or not at all; return the number of pairs.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -102,23 +102,23 @@ def _from_one_file(path: Path, kind: Format, keys: tuple[str, str]) -> Iterator[
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits beyond which training drops a pair, in characters without the space around them.
+    """The limits beyond which training drops a pair; a side's length leaves out space around it.
 
-    The defaults catch only pairs that cannot be a sentence and its translation.
+    The defaults drop only pairs that cannot be a sentence and its translation.
     """
 
-    #: The longest side that counts as a sentence.
+    #: The greatest length of a side in characters.
     max_chars: int = 2000
-    #: The greatest ratio of the longer side to the shorter one. English is 3 to 4 times as long as
-    #: Chinese.
+    #: The greatest ratio of the longer side's length to the shorter side's. English is 3 to 4
+    #: times as long as Chinese.
     max_ratio: float = 9.0
-    #: The ratio counts once the longer side has more characters than this: "Ja." may be
-    #: translated at length.
+    #: The ratio counts if the longer side has more characters than ``ratio_from``, because "Ja."
+    #: may have a long translation.
     ratio_from: int = 20
 
 
 class Filter:
-    """Keeps the pairs that training can use, and counts the others by reason.
+    """Keeps the pairs that training can use, and counts the dropped pairs by reason.
 
     >>> keep = Filter(Limits(max_chars=10))
     >>> list(keep([Pair("Hallo", "Hello"), Pair("", "Hello"), Pair("so lang " * 5, "so long")]))
@@ -130,7 +130,7 @@ class Filter:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.kept = 0
-        self.characters = 0  # of the pairs that are kept, both sides
+        self.characters = 0  # number of both sides' characters in the kept pairs
         self.counts = {"empty": 0, "long": 0, "ratio": 0}
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -141,7 +141,7 @@ class Filter:
         )
 
     def reason(self, source: int, target: int) -> str | None:
-        """Count a pair by the lengths of its sides; return the reason if it is dropped."""
+        """Count a pair by the lengths of its sides; return the reason to drop the pair, or None."""
         shorter, longer = (source, target) if source < target else (target, source)
         limits = self.limits
         if shorter == 0:

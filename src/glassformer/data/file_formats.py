@@ -2,12 +2,12 @@
 
 ==============  ===========================================================================
 ``tsv``         source, a tab, target; quotes are ordinary characters
-``tsv-quoted``  as tsv, but a field may stand in ``"quotes"``, with ``""`` for a quote in it
+``tsv-quoted``  tsv, but a field may stand in ``"quotes"``; inside, ``""`` stands for a quote
 ``jsonl``       one JSON object, e.g. ``{"source": "Hallo", "target": "Hello"}``
 ==============  ===========================================================================
 
-The fourth format, ``lines``, is two files, a sentence on each line. Errors here describe the fault
-of a line; the caller adds the file and the line's number.
+The fourth format, ``lines``, is two files with a sentence on each line. Errors of this module
+describe the fault of a line; the caller adds the file and the line's number.
 """
 
 import json
@@ -27,14 +27,14 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
-#: A field in quotes, or one without; no match if a quote opens and does not close.
+#: A field with or without quotes; a quote that opens and does not close gives no match.
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^"\t][^\t]*|(?=\t|\Z))')
 
 
 def file_format(
     source: Path | str, target: Path | str | None = None, *, format: str | None = None
 ) -> Format:
-    """The format of a corpus: ``format`` if it is known, else by the names of the files.
+    """The format of a corpus: ``format`` if the caller gives it, else from the files' names.
 
     >>> file_format("train.de", "train.en"), file_format("train.tsv.gz")
     ('lines', 'tsv')
@@ -66,7 +66,7 @@ def split_record(
 ) -> tuple[str, str]:
     """The pair of one line; an :class:`InputError` names the fault of any other line.
 
-    A key of a JSON object may stand in the object, or be a dotted path. It may also stand inside
+    A key may stand in the JSON object, or be a dotted path. A key may also stand inside
     ``"translation"``, where data sets of Hugging Face keep both sides by language.
 
     >>> split_record("Hallo\\tHello", "tsv")
@@ -90,7 +90,7 @@ def join_record(
 ) -> str:
     """The line of a pair, from which :func:`split_record` gives the pair back.
 
-    A text with a line feed fits only into JSON lines; one with a tab does not fit into ``tsv``.
+    A text with a line feed fits only into JSON lines; a text with a tab does not fit into ``tsv``.
 
     >>> join_record("Hallo", "Hello", "jsonl", keys=("de", "en"))
     '{"de": "Hallo", "en": "Hello"}'
@@ -106,9 +106,9 @@ def join_record(
 
 
 def _parse_quoted(line: str) -> list[str]:
-    """Fields between tabs, each as it stands or in quotes.
+    """The fields between tabs, with or without quotes.
 
-    The csv module cannot be used: it takes a bare CR for a line end.
+    This function does not use the csv module, which takes a bare CR for a line end.
     """
     columns: list[str] = []
     place = 0

@@ -1,9 +1,9 @@
 """Reads the lines of text files.
 
 LF is the only line end, because a sentence may hold any other character. U+2028, U+0085, a bare CR
-and NUL never split a line: two files cannot slip against each other. One CR before the LF
-and a byte order mark at the start of the file are removed. A gzipped file is known by its content,
-not its name. Files are read as streams, in bounded memory.
+and NUL never split a line, so that no file slips against its translation. This module removes one
+CR before an LF, and a byte order mark at the start of a file. It knows a gzipped file by the
+content, not by the name. It reads files as streams, in bounded memory.
 """
 
 import gzip
@@ -20,21 +20,21 @@ __all__ = ["BOM", "decode_line", "decoded", "raw_blocks", "read_lines", "utf16_n
 
 #: A byte order mark, decoded.
 BOM = "\ufeff"
-#: No sentence is longer than this; a file without line ends must not fill the memory.
+#: The greatest size of a line: a file without line ends must not fill the memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024
-#: A gzipped text may grow to so many times its file, and always to the size of one line. Text grows
-#: to 3 to 10 times its file, line feeds alone to a thousand times.
+#: A gzipped text may grow to so many times its file, and always to ``MAX_LINE_BYTES``. Text grows
+#: to 3 to 10 times its file; a file of line feeds grows to a thousand times.
 MAX_EXPANSION = 100
-#: About the most blank lines in a row: each costs memory, and no text has so many.
+#: About the greatest number of blank lines in a row; a blank line costs memory too.
 MAX_BLANK_LINES = 1_000_000
 
-_BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
+_BLOCK_BYTES = 1 << 18  # reading many lines at once is quicker
 _GZIP = b"\x1f\x8b"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def raw_blocks(path: Path | str) -> Iterator[bytes]:
-    """Whole lines of a plain or gzipped file, many at once: ``block.split(b"\\n")`` are the lines.
+    """Blocks of whole lines of a plain or gzipped file; ``block.split(b"\\n")`` gives the lines.
 
     Raises:
         InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file; a
@@ -87,7 +87,7 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
 def _whole_lines(file: io.BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
     """The blocks of the file, each up to its last line feed.
 
-    Only the first line of a block can be longer than one read.
+    No line of a block but the first can be longer than one read.
     """
     rest = b""
     while read := file.read1(min(_BLOCK_BYTES, MAX_LINE_BYTES)):
@@ -115,7 +115,7 @@ def _why_unreadable(path: Path, error: OSError) -> str:
 
 
 def decode_line(raw: bytes, *, first: bool, errors: str = "strict") -> str:
-    """The text of a raw line: UTF-8, without its CR and, on the first line, its byte order mark.
+    """The text of a raw UTF-8 line, without CR and, on the first line, byte order mark.
 
     >>> decode_line(b"\\xef\\xbb\\xbfGr\\xc3\\xbc\\xc3\\x9fe\\r", first=True)
     'Grüße'
@@ -128,7 +128,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """The lines of a UTF-8 text file, plain or gzipped, one by one.
 
     Raises:
-        InputError: as of :func:`raw_blocks`, or for bytes that are not UTF-8.
+        InputError: :func:`raw_blocks` raises it, or bytes are not UTF-8.
     """
     number = 0
     for block in raw_blocks(path):
@@ -140,7 +140,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
 def decoded(block: bytes, name: Path | str, before: int) -> Iterator[list[str]]:
     """All lines of a block as text, at once; ``before`` lines of the file precede the block.
 
-    At a line that is not UTF-8, InputError follows the lines before it; it calls the file ``name``.
+    A line that is not UTF-8 raises InputError after all earlier lines; the error names ``name``.
     """
     try:
         text = block.decode()
@@ -172,9 +172,9 @@ def _likely_encoding(raw: bytes, number: int) -> str:
 
 
 def utf16_name(first: bytes) -> str:
-    """The name for iconv of a UTF-16 file, from its first line as raw bytes.
+    """iconv's name for the encoding of a UTF-16 file whose first line is the bytes ``first``.
 
-    A line feed in big-endian order is ``00 0A``: cut before the 0A, the line has an odd length.
+    A big-endian line feed is ``00 0A``, so a line that ends before the 0A has an odd length.
 
     >>> [utf16_name("né\\n".encode(code).split(b"\\n")[0]) for code in ("utf-16-le", "utf-16-be")]
     ['UTF-16LE', 'UTF-16BE']

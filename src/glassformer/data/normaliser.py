@@ -1,9 +1,9 @@
-"""One form for texts that look alike and differ in their bytes.
+"""Normalises texts that look alike and differ in their bytes to one form.
 
 The normaliser puts characters into Unicode's NFC and makes each run of white space one space. It
 takes out the characters that no reader sees, and writes fullwidth letters and digits as ASCII.
-Keyboards, web pages and word processors differ in all of these. A model that has seen one form
-translates the others badly.
+Keyboards, web pages and word processors write different forms of a text. A model that has seen one
+form translates other forms badly.
 """
 
 import re
@@ -25,35 +25,35 @@ __all__ = [
 ]
 
 Normalisation = Literal["none", "text"]
-"""``none``: texts stay as they are. ``text``: :func:`normalised`."""
+"""``none`` leaves texts as they are; ``text`` means :func:`normalised`."""
 
-# The control characters that are no white space.
+# The control characters that are not white space.
 CONTROLS = [code for code in (*range(32), *range(127, 160)) if not chr(code).isspace()]
-# From the fullwidth forms to ASCII: 0 to 9, A to Z, a to z. Punctuation stays: it is Japanese.
+# The fullwidth forms of 0 to 9, A to Z and a to z become ASCII. Japanese punctuation stays.
 FULLWIDTH = {
     0xFF00 + code: 0x20 + code
     for first, last in ((0x10, 0x19), (0x21, 0x3A), (0x41, 0x5A))
     for code in range(first, last + 1)
 }
 _LAST = [plane + code for plane in range(0, 0xF0000, 0x10000) for code in (0xFFFE, 0xFFFF)]
-# Unicode's default-ignorable characters without those below, U+FFF9 to U+FFFD (annotations, and the
-# signs of a loss), noncharacters, and control characters.
+# The characters that no text keeps: most default-ignorable characters of Unicode, U+FFF9 to U+FFFD
+# (annotations, and the signs of a loss), noncharacters, and control characters.
 _NEVER = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffd\ufdd0-\ufdef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e001f\U000e0080-\U000effff" + "".join(map(chr, CONTROLS + _LAST))
 )
-_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # private use: pictures that differ by font
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # private use; fonts draw different pictures
 # The letters and signs of scripts that join their letters: Arabic, Indic, Khmer, Mongolian …
 _JOINING = (
     "\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff\u0710-\u0963\u0966-\u0dff\u0f00-\u109f\u1780-\u17b3"
     "\u17b6-\u180a\u1810-\u1cff\ua840-\uabff\U00010a00-\U00011fff\U0001e900-\U0001e95f"
 )
 _PICTURE = "\U0001f000-\U0001faff\u2190-\u2bff\u3030\u303d\u3297\u3299©®‼⁉™ℹ"
-_TAGS = "\U000e0020-\U000e007f"  # after a black flag, of England's for example
-#: A pattern of the characters that no reader sees, for :mod:`re`, Oniguruma and JavaScript. These
-#: stay: U+200C between two letters of joining scripts; U+200D, and Mongolian's variants and
-#: separators, after one; inside an emoji, U+200D, U+FE0F and tags.
+_TAGS = "\U000e0020-\U000e007f"  # such as England's, after a black flag
+#: A pattern of the characters that no reader sees, for :mod:`re`, Oniguruma and JavaScript. U+200C
+#: stays between two letters of joining scripts. After such a letter, U+200D and Mongolian's
+#: variants and separators stay. Inside an emoji, U+200D, U+FE0F and tags stay.
 INVISIBLE = (
     f"[{_NEVER}{_PRIVATE}]"
     f"|\u200c(?!(?<=[{_JOINING}].)[{_JOINING}])"
@@ -65,14 +65,14 @@ INVISIBLE = (
 _INVISIBLE = re.compile(INVISIBLE)
 _NOT_PRIVATE = re.compile(f"(?![{_PRIVATE}])(?:{INVISIBLE})")
 _ODD = re.compile(f"[{_NEVER}{_PRIVATE}{_TAGS}\u180b-\u180f\u200c\u200d\ufe0f\uff10-\uff5a]")
-_PLAIN = re.compile("[!-~]+(?: [!-~]+)*")  # ASCII without a double space: already normalised
+_PLAIN = re.compile("[!-~]+(?: [!-~]+)*")  # normalised ASCII: no double space
 
 
 @dataclass(frozen=True)
 class Normalised:
-    """A text, and the place of each of its characters in the text as typed.
+    """A normalised text, and the place of each of its characters in the text as typed.
 
-    ``places`` has one entry more than the text: the place after the last character.
+    The last entry of ``places`` is the place after the last character.
     """
 
     text: str
@@ -80,7 +80,7 @@ class Normalised:
 
 
 def normalised(text: str) -> str:
-    """The text in its one form, without white space around it.
+    """The normalised text, without white space at its ends.
 
     >>> normalised("  Cafe\\u0301\\u00a0 au\\u200b lait\\t\\uff11\\uff12 ")
     'Café au lait 12'
@@ -93,7 +93,7 @@ def normalised(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without invisible characters, but with those of private use, such as bullets."""
+    """The text without invisible characters; private-use characters, such as bullets, stay."""
     return text if text.isascii() and text.isprintable() else _NOT_PRIVATE.sub("", text)
 
 
@@ -107,7 +107,7 @@ def normaliser(normalisation: Normalisation) -> Callable[[str], str]:
 
 
 def with_places(text: str) -> Normalised:
-    """:func:`normalised`, with the place of each character in ``text``.
+    """The :func:`normalised` text, with the place of each character in ``text``.
 
     >>> with_places(" e\\u0301  x")
     Normalised(text='é x', places=[1, 3, 5, 6])
@@ -138,7 +138,7 @@ def with_places(text: str) -> Normalised:
 def _clusters(text: str) -> Iterator[tuple[str, list[int]]]:
     """The shortest parts of the text that NFC leaves apart, and the places of their characters.
 
-    Invisible characters are left out, and fullwidth ones are ASCII.
+    The parts hold no invisible characters, and ASCII for fullwidth characters.
     """
     cluster, stands = "", [0]
     gone = {place for match in _INVISIBLE.finditer(text) for place in range(*match.span())}
@@ -156,7 +156,7 @@ def _clusters(text: str) -> Iterator[tuple[str, list[int]]]:
 
 
 def _joins(cluster: str, added: str) -> bool:
-    """Whether NFC can join, or order, the added character with those before it."""
+    """Whether NFC can join the added character to the cluster, or order it in the cluster."""
     if unicodedata.combining(added):
         return True
     apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", added)

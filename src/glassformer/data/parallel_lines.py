@@ -1,8 +1,8 @@
-"""Whether line n of one side belongs to line n of the other, judged by the lengths of the lines.
+"""Tells from lengths and marks whether line n of one side belongs to line n of the other side.
 
-A sentence and its translation are about equally long. Gale and Church (1993) align sentences by
-that rule. In a corpus that is sorted by length, a line is as long as its neighbours. So its mark
-counts too, because a question is translated by a question.
+A sentence and its translation are about equally long; by this fact Gale and Church (1993) align
+sentences. In a corpus that is sorted by length, a line is as long as its neighbours. So the mark of
+a line counts too: a question is the translation of a question.
 """
 
 import re
@@ -26,7 +26,7 @@ __all__ = [
     "unrelated",
 ]
 
-#: The faults that make a training useless, by their codes in the doctor's report.
+#: The texts of the faults that make a training useless, by the codes in the doctor's report.
 RUINOUS = {
     "same-text": "most pairs have the same text on both sides: is one file given twice, or a side"
     " not translated?",
@@ -36,28 +36,27 @@ RUINOUS = {
     " sorted, shuffled, or of another text?",
 }
 
-#: The length and the mark of each line in 16 bits; a length of 0 stands for a line that tells
-#: nothing.
+#: The length and the mark of each line in 16 bits; a line that tells nothing has a length of 0.
 Features = NDArray[np.uint16]
 
 _MARKS = tuple(re.compile(marks) for marks in ("[?？؟]", "[!！]", r"\d"))
 _LONGEST = 2**14 - 1
-_FARTHEST = 10  # lines: the greatest offset that is tried
-_BLOCK = 50  # lines, at least: each block has one offset
+_FARTHEST = 10  # the greatest offset in lines
+_BLOCK = 50  # the least number of lines in a block, which has one offset
 _MOST_BLOCKS = 20_000
-#: The log likelihood ratio of a correlation of one half, for a product of two standard features.
+#: With a correlation of one half, so much log likelihood comes with a unit of a feature product.
 _WEIGHT = 0.5 / (1 - 0.5**2)
-_SWITCH = 40.0  # the log likelihood that a change of the offset must bring
-#: A shift is believed if the correlations gain so much, and so many standard deviations of chance.
+_SWITCH = 40.0  # the log likelihood that a change of the offset must gain
+#: A shift must raise the correlations by so much, and by so many standard deviations of chance.
 _LEAST_GAIN, _LEAST_DEVIATIONS = 0.05, 4.0
-_LEAST_SPREAD = 0.1  # of the log lengths or of a mark: if nearly all lines are alike, it is no sign
+_LEAST_SPREAD = 0.1  # the least spread of log lengths or of a mark that tells something
 _LEAST_LINES, _LEAST_CORRELATION = 200, 0.1
-_SENTENCE = 30  # characters of both sides together
-_MOSTLY_EQUAL, _LEAST_EQUAL = 0.5, 10  # share and number of pairs with one text on both sides
+_SENTENCE = 30  # the least characters of both sides together
+_MOSTLY_EQUAL, _LEAST_EQUAL = 0.5, 10  # share and number of pairs with equal sides
 
 
 def features(texts: Sequence[str]) -> Features:
-    """The features of some lines; a line has the first mark of: question, exclamation, digit.
+    """The features of some lines; a line's mark is a question, an exclamation or a digit.
 
     >>> (features(["Ja.", "Ja?", ""]) >> 2).tolist(), (features(["Ja.", "Ja?", ""]) & 3).tolist()
     ([3, 3, 0], [0, 1, 0])
@@ -74,7 +73,7 @@ def _feature(text: str) -> int:
 class Shift:
     """In lines ``first`` to ``last``, source line n belongs to target line n + ``offset``.
 
-    Lines count from 1.
+    The first line of a side has the number 1.
     """
 
     first: int
@@ -85,8 +84,8 @@ class Shift:
 def shifts(source: Features, target: Features) -> list[Shift]:
     """The stretches of lines in which the sides are shifted against each other.
 
-    Each block of lines has an offset. The path of offsets with the greatest likelihood is found by
-    dynamic programming (Viterbi 1967). A change of the offset costs, so that chance makes none.
+    Each block of lines has an offset. Dynamic programming (Viterbi 1967) finds the path of offsets
+    with the greatest likelihood. A change of the offset has a cost, so that chance makes no change.
 
     >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> shifts(lengths, lengths)
@@ -116,10 +115,10 @@ def shifts(source: Features, target: Features) -> list[Shift]:
 
 
 def unrelated(source: Features, target: Features) -> str | None:
-    """The code of the fault of unrelated sides, with equally many lines; None for related ones.
+    """The fault's code if the sides, which have equally many lines, are unrelated; else None.
 
-    The lengths of words tell nothing, so the sides must hold sentences. Few sentences among many
-    words, as in a dictionary, give a milder code.
+    The lengths of words tell nothing, so the sides must hold sentences. If most lines are words, as
+    in a dictionary, the code is milder.
 
     >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
@@ -138,12 +137,12 @@ def unrelated(source: Features, target: Features) -> str | None:
 
 
 def many_equal(pairs: int) -> float:
-    """The number of pairs with equal sides from which both files count as one text."""
+    """With so many pairs of equal sides, both files count as one text."""
     return max(_LEAST_EQUAL, _MOSTLY_EQUAL * pairs)
 
 
 def ruinous(pairs: Sequence[Pair]) -> str | None:
-    """The fault that makes a training on these pairs useless, as the doctor says it; or None.
+    """The doctor's text of the fault that makes a training on ``pairs`` useless; or None.
 
     >>> ruinous([Pair("A dog.", "A dog.")] * 20)[:43]
     'most pairs have the same text on both sides'
@@ -156,7 +155,7 @@ def ruinous(pairs: Sequence[Pair]) -> str | None:
 
 
 class _Products:
-    """Sums of products of the sides' standardised features, over some lines, at each offset."""
+    """Products of both sides' standardised features, summed over some lines at each offset."""
 
     def __init__(self, source: Features, target: Features) -> None:
         beyond = max(0, len(source) - len(target))
@@ -167,7 +166,7 @@ class _Products:
         self.lengths_vary = all(table.any() for table in tables[0])
 
     def least_gain(self, lines: int) -> float:
-        """The sum that another offset must gain over so many lines."""
+        """The sum by which another offset must be better over the given number of lines."""
         deviation = np.sqrt(2 * len(self._tables) * lines)
         return float(max(_LEAST_GAIN * lines, _LEAST_DEVIATIONS * deviation))
 
@@ -184,7 +183,7 @@ class _Products:
         return source, self._target[start : start + len(source) + 2 * _FARTHEST]
 
     def change(self, at: int, *, block: int, path: list[int]) -> int:
-        """The line from which the offset of block ``at`` fits better than the one before."""
+        """The line from which block ``at``'s offset fits better than the earlier block's."""
         start = (at - 1) * block
         source, target = self._lines(start, start + 2 * block)
         gains = np.zeros(len(source))
@@ -197,7 +196,7 @@ class _Products:
 
 
 def _standard(lines: Features) -> list[NDArray[np.float32]]:
-    """For each value of the features: its standardised log length and marks, a table each.
+    """The tables of standardised log lengths and marks, with a number for each feature value.
 
     All numbers are from -3 to 3. A table is zero if nearly all lines are alike in its feature.
     """
@@ -216,7 +215,7 @@ def _standard(lines: Features) -> list[NDArray[np.float32]]:
 
 
 def _best_path(scores: NDArray[np.floating]) -> list[int]:
-    """The column of each row with the greatest sum; each change costs ``_SWITCH``."""
+    """The path of columns with the greatest sum; a change of column costs ``_SWITCH``."""
     columns = np.arange(scores.shape[1])
     best = scores[0] - _SWITCH * (columns != _FARTHEST)
     origins = []
@@ -231,10 +230,10 @@ def _best_path(scores: NDArray[np.floating]) -> list[int]:
 
 
 def slip(longer: Features, shorter: Features) -> int:
-    """The line from which the longer file has surplus lines, judged by the lengths of all lines.
+    """The line where the longer file's surplus lines begin, computed from all lines' lengths.
 
-    For each line k, the lines before k are compared as they stand. The lines from k on are moved by
-    the surplus. The files part at the k whose log lengths, each less its file's median, agree best.
+    The function compares log lengths, each less its file's median. For each line k, it moves the
+    lines from k on by the surplus. It returns the k with the least differences.
     """
     extra = len(longer) - len(shorter)
     small, large = np.log1p(shorter >> 2), np.log1p(longer >> 2)
@@ -242,5 +241,5 @@ def slip(longer: Features, shorter: Features) -> int:
     straight = np.abs(large[: len(shorter)] - small)
     moved = np.abs(large[extra:] - small)
     gain = np.concatenate([[0.0], np.cumsum(straight - moved, dtype=float)])
-    # Of equal sums the last, so that lines without evidence count as paired.
+    # The last of equal sums wins, so that lines without evidence count as paired.
     return len(gain) - int(np.argmin(gain[::-1]))

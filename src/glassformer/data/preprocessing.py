@@ -1,10 +1,10 @@
-"""From a text as people have it to the segments that a model reads, and back.
+"""Cuts people's texts into the segments that a model reads, and joins the translations.
 
-A model reads units of the kind that it has learnt from: mostly single sentences, in one form of
-characters. A text is cut at its line ends and, if the model has learnt from single sentences, at
-sentence ends. Each segment is normalised, and remembers where it stood. The text between two
-segments also stands between their translations. It is white space, the bullet or number of a list,
-the bars of a table, or lines without letters.
+A model reads units of the kind that it has learnt from, mostly single normalised sentences. The
+preprocessing cuts a text at line ends and, if the model has learnt from single sentences, at
+sentence ends. It normalises each segment and keeps the segment's place. The text between two
+segments also stands between their translations. Such a text is white space, a list's bullet or
+number, the bars of a table, or lines without letters.
 """
 
 import re
@@ -27,8 +27,8 @@ __all__ = [
     "joined",
 ]
 
-# A source with more subwords is cut, at sentence ends if it has some: no model is trained on
-# such lengths.
+# The preprocessing cuts a source with more subwords, at sentence ends if the source has some.
+# Models learn from shorter sources.
 LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n]+")
@@ -40,13 +40,13 @@ _MARK = re.compile(
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
 _ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
-_SEVERAL = 0.2  # share of sources with several sentences, from which a model can read them
-_LETTERLESS = 0.05  # share of sources without a letter, from which a model can translate numbers
+_SEVERAL = 0.2  # a model learns several sentences from this share of sources with several
+_LETTERLESS = 0.05  # a model learns to translate numbers from this share of such sources
 
 
 @dataclass(frozen=True)
 class SourceLengths:
-    """The sources that a model has learnt from: percentiles of their characters, and shares."""
+    """The sources that a model has learnt from: percentiles of lengths in characters, shares."""
 
     median: int
     longest: int
@@ -58,12 +58,12 @@ class SourceLengths:
 
     @property
     def has_several(self) -> bool:
-        """Whether so many sources have several sentences that a model learns to read them."""
+        """Whether a model can learn several sentences at once from the share ``several``."""
         return self.several >= _SEVERAL
 
     @classmethod
     def of(cls, sources: Sequence[str], language: str | None) -> "SourceLengths":
-        """The lengths of a sample of sources, at least one.
+        """The lengths of a sample of one or more sources.
 
         >>> SourceLengths.of(["A dog.", "A cat. A dog.", "A man runs."], "en")
         SourceLengths(median=11, longest=13, several=0.3333, letterless=0.0)
@@ -80,8 +80,8 @@ class SourceLengths:
 
 
 SINGLE_SENTENCES = SourceLengths(median=100, longest=400, several=0.0)
-"""For an imported model, whose training text is not at hand: single sentences. The percentiles are
-a guess, on which no translation depends."""
+"""The lengths for an imported model, whose training text is not at hand: single sentences. The
+percentiles are a guess, on which no translation depends."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Segment:
     """A unit of translation: its text as the model reads it, and its ids.
 
     ``places`` has the place of each character in the text as typed, and the place after the last.
-    ``capitals``: the text was typed in capitals; the model reads it in lower case.
+    ``capitals`` is True if the model reads in lower case a text that somebody typed in capitals.
     """
 
     text: str
@@ -107,7 +107,7 @@ class Segment:
 class Preprocessing:
     """How a bundle reads texts.
 
-    ``lengths``: None if nobody has measured the training's sources; then only the ends of lines
+    ``lengths`` is None if nobody has measured the training's sources; then only the ends of lines
     separate segments.
 
     >>> from glassformer.data.subword_training import train_tokenizer
@@ -125,10 +125,10 @@ class Preprocessing:
     def segments(
         self, texts: Sequence[str], tokenizer: Tokenizer, *, limit: int, split: bool = True
     ) -> list[list[Segment]]:
-        """The segments of each text, with at most ``limit`` subwords.
+        """The segments of each text, each with at most ``limit`` subwords.
 
         A line without letters has no segment, unless the model has learnt from such lines. Without
-        ``split``, a sentence end separates segments only in a line of more subwords.
+        ``split``, sentence ends separate segments only in a line of more than ``limit`` subwords.
         """
         units = [list(self._units(text, split)) for text in texts]
         if self.normalisation == "text":
@@ -141,7 +141,7 @@ class Preprocessing:
         ]
 
     def _units(self, text: str, split: bool) -> Iterator[Segment]:
-        """The segments of a text without their ids, however long."""
+        """The segments of a text, without ids and without a limit of length."""
         for line in self._lines(text):
             for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
                 for unit in _unit(line, start, end, capitals=self.normalisation == "text"):
@@ -150,7 +150,7 @@ class Preprocessing:
 
     @property
     def reads_numbers(self) -> bool:
-        """Whether the model translates a line without letters; otherwise the line stays."""
+        """Whether the model translates a line without letters; if not, the line stays."""
         return bool(self.lengths and self.lengths.letterless >= _LETTERLESS)
 
     def _lines(self, text: str) -> Iterator[Normalised]:
@@ -163,7 +163,7 @@ class Preprocessing:
                 yield Normalised(line.text, [first + place for place in line.places])
 
     def _parts(self, line: str) -> Iterator[Span]:
-        """The spans of a line that are translated, each by itself: its cells, or its sentences."""
+        """The spans of a line that the model translates one by one, such as cells or sentences."""
         if self.lengths is None:
             yield 0, len(line)
         elif _ROW.fullmatch(line):
@@ -175,7 +175,7 @@ class Preprocessing:
     def _mark(self, line: str) -> int:
         """The length of the marks at the beginning of a line, such as "> " and "1. ".
 
-        If "4." may mean fourth, a number is a mark before a whole sentence only, not in "4. März".
+        If "4." may mean fourth, a number is a mark only before a whole sentence, unlike "4. März".
         """
         end = 0
         while mark := _MARK.match(line, end):
@@ -186,9 +186,9 @@ class Preprocessing:
         return end
 
     def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
-        """The spans of a part of a line that are translated each at once: a sentence, or several.
+        """The spans of a part of a line that the model translates at once.
 
-        Several sentences have at most the 99th percentile of the training's characters.
+        A span is one sentence, or several of together at most ``lengths.longest`` characters.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         first = last = start
@@ -203,7 +203,7 @@ class Preprocessing:
 
 
 def _unit(line: Normalised, start: int, end: int, *, capitals: bool) -> Iterator[Segment]:
-    """The segment of these characters, without the white space around them; none if blank."""
+    """The segment from ``start`` to ``end``, without white space at its ends; none if blank."""
     part = line.text[start:end]
     text = part.strip()
     if not text:
@@ -219,7 +219,7 @@ def _unit(line: Normalised, start: int, end: int, *, capitals: bool) -> Iterator
 
 
 def _within(unit: Segment, ids: list[int], tokenizer: Tokenizer, limit: int) -> Iterator[Segment]:
-    """The segment with its ids; several if it has more than ``limit``."""
+    """The segment with its ids, or several segments if the ids are more than ``limit``."""
     if len(ids) <= limit:
         yield Segment(unit.text, unit.places, ids, unit.capitals)
         return
@@ -234,10 +234,10 @@ def _within(unit: Segment, ids: list[int], tokenizer: Tokenizer, limit: int) -> 
 def joined(
     text: str, segments: Sequence[Segment], translations: Iterable[str], *, language: str | None
 ) -> tuple[str, list[Span]]:
-    """Join the translations of the segments of ``text``; return also the span of each of them.
+    """Join the translations of the segments of ``text``; also return each translation's span.
 
-    The white space of the text, and its bullets, stand around and between them. Between two
-    sentences stands a space, unless ``language`` has none.
+    The white space and the bullets of the text stand around the translations. A space separates
+    two sentences, unless ``language`` writes no spaces.
 
     >>> segments = [Segment("Ja.", range(1, 5), []), Segment("Nein.", range(5, 11), [])]
     >>> joined(" Ja. Nein.\\n", segments, ["Yes.", "No."], language="en")

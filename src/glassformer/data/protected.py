@@ -1,7 +1,7 @@
 """Protected spans: parts of a text that its translation must hold unchanged.
 
-Plain numbers, dates, times and amounts of money are not protected: languages write them
-differently.
+This module does not protect plain numbers, dates, times and amounts of money, because languages
+write numbers differently.
 """
 
 import re
@@ -21,8 +21,8 @@ _PICTURE = (
 )
 _MINUS = "-−–"
 _NUMBER = r"\d{1,12}(?:[.,]\d{1,9}){0,4}"
-_OPENS = r"\s(\[{\"'„“«"  # these, or the start of a text, stand before a sign of a word
-# The first kind that matches at a place wins. Each pattern has a bound: the search is linear.
+_OPENS = r"\s(\[{\"'„“«"  # such a character, or nothing, stands before a word's sign
+# The first kind that matches at a place wins. Each pattern has a bound, so the search is linear.
 _KINDS = {
     "url": r"(?<![A-Za-z\d])(?:(?:https?|ftps?|file|ssh)://|mailto:|www\.)"
     r"[^\s<>\"`{}|\\^«»“”‘’\u3000-\u303F\uFF01-\uFF60]{1,2000}",
@@ -46,7 +46,7 @@ _KINDS = {
     r"|(?<![\w$.,])\$[1-9](?![\w$]|[.,]\d)"
     r"|(?<![\w$])\$(?:t\([^()\n]{1,80}\)|[A-Za-z_]\w{0,40})|(?<!\w)__[A-Za-z]\w{0,40}?__(?!\w)"
     rf"|:(?<![^{_OPENS}]:)[A-Za-z]\w{{1,40}}|@:[\w.]{{1,60}}"
-    r"|\[X\d{1,5}X\]",  # as Weblate hides its own placeholders
+    r"|\[X\d{1,5}X\]",  # Weblate's form of a hidden placeholder
     "reference": r"\[\^?\d{1,4}(?:\s?[,;–-]\s?\d{1,4}){0,9}\]",
     "name": r"(?<![\w@#&/.])(?:@[A-Za-z_]\w{1,40}(?:\.\w{1,40}){0,3}"
     r"|#(?=\d{0,99}[^\W\d])\w{1,100})",
@@ -58,7 +58,7 @@ _KINDS = {
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
 }
 _SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
-# Each span has one of these: most texts need no further search.
+# Each span matches this pattern; most texts have no match and need no further search.
 _MAY = re.compile(r"[{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]")
 _SENTENCE_ENDS = ".,;:!?'*_…"
 _CLOSERS = {")": "(", "]": "["}
@@ -66,7 +66,7 @@ _CLOSERS = {")": "(", "]": "["}
 
 @dataclass(frozen=True)
 class ProtectedSpan:
-    """A part of a text that stays as it is: its kind, its first character, the one after it."""
+    """A part of a text that stays as it is, with its kind; ``end`` comes after the part."""
 
     kind: str
     start: int
@@ -74,11 +74,11 @@ class ProtectedSpan:
 
 
 def protected_spans(text: str) -> list[ProtectedSpan]:
-    """The protected spans of ``text`` in their order; no two overlap.
+    """The protected spans of ``text`` in their order; no two spans overlap.
 
-    Kinds: code (in backticks, user_name, run()), url, email, tag (with entities), placeholder,
-    reference ([1]), name (@name, #tag), path, measure (a number with its sign and unit), version,
-    emoji (with its neighbours). The time is linear in the text's length.
+    The kinds are code (in backticks, user_name, run()), url, email, tag (with entities),
+    placeholder, reference ([1]), name (@name, #tag), path, measure (a number with its sign and
+    unit), version, emoji (with its neighbours). The time is linear in the text's length.
 
     >>> text = "Hi {name}, 100 % of $1,000 is at https://a.org/x. 👍🏽"
     >>> [(span.kind, text[span.start : span.end]) for span in protected_spans(text)]
@@ -96,10 +96,10 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
 
 
 def lost_spans(source: str, target: str) -> list[str]:
-    """The protected spans of ``source`` that ``target`` lacks; each as often as it is missing.
+    """The protected spans of ``source`` that ``target`` lacks; repetitions count.
 
-    A measure is lost if its number is lost. The target may write "3,5", and the unit
-    by another name.
+    A measure is lost if ``target`` lacks its number. ``target`` may write "3,5" for "3.5", and
+    another name of the unit.
 
     >>> lost_spans("%s has {n} files, 3.5 GB. %s", "%s hat Dateien, 3,5 GB.")
     ['{n}', '%s']
@@ -117,7 +117,7 @@ def lost_spans(source: str, target: str) -> list[str]:
 
 
 def measures(measure: str, text: str) -> int:
-    """How often ``text`` holds the number of ``measure`` with its sign and unit.
+    """The number of places where ``text`` holds the number of ``measure`` with sign and unit.
 
     Digit separators, minus signs and the word between the ends of a range may differ. The unit
     begins with the measure's first letter, or with a letter beyond ASCII.
@@ -140,7 +140,7 @@ def measures(measure: str, text: str) -> int:
 
 
 def _without_sentence_end(url: str) -> str:
-    """The address or path without the punctuation of the sentence around it.
+    """The address or path without the punctuation at the end of the sentence.
 
     >>> _without_sentence_end("https://a.org/b_(c)).")
     'https://a.org/b_(c)'

@@ -9,7 +9,7 @@ _SCRIPT_OF_NAME = {"CJK": "Han", "IDEOGRAPHIC": "Han", "FEMININE": "Latin", "MAS
 
 
 def script(character: str) -> str | None:
-    """The script of a letter, from its Unicode name; ``None`` for any other character.
+    """The script of a letter, from the letter's Unicode name; None for any other character.
 
     >>> script("ß"), script("ж"), script("語"), script("7")
     ('Latin', 'Cyrillic', 'Han', None)
@@ -18,6 +18,6 @@ def script(character: str) -> str | None:
         return None
     name = unicodedata.name(character, "UNNAMED")
     first = re.sub("^(FULLWIDTH|HALFWIDTH) ", "", name).replace("-", " ").split()[0]
-    if first in ("COMBINING", "VARIATION"):  # such marks belong to any script
+    if first in ("COMBINING", "VARIATION"):  # a mark of any script
         return None
     return _SCRIPT_OF_NAME.get(first, first.capitalize())

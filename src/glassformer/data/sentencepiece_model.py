@@ -1,8 +1,8 @@
-"""SentencePiece models as a list of pieces: read, change, write again (extra ``import``).
+"""Reads, changes and writes SentencePiece models as lists of pieces (extra ``import``).
 
-A ``.model`` file is one message of protobuf; the sentencepiece package brings its class. An id is a
-place in the list of pieces, and no segmentation depends on it. So a model whose pieces stand in
-another order segments as before, with other ids.
+A ``.model`` file is one protobuf message, whose class comes with the package sentencepiece. An id
+is a place in the list of pieces, and no segmentation depends on ids. So a model whose pieces stand
+in another order segments as before, with other ids.
 
 :mod:`glassformer.data.tokenizer` encodes and decodes without this module.
 """
@@ -30,10 +30,10 @@ class PieceType(IntEnum):
     NORMAL = 1
     UNKNOWN = 2
     CONTROL = 3
-    """Never in a text, and no text when decoded: start, end, padding, languages."""
+    """A piece that no text holds and that decodes to no text: start, end, padding, languages."""
     USER_DEFINED = 4
     UNUSED = 5
-    """Never the result of encoding, and decoded as its text."""
+    """A piece that encoding never gives and that decodes to its text."""
     BYTE = 6
 
 
@@ -48,7 +48,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class SentencePieceModel:
-    """The pieces of a model; ``rest`` is the message without pieces, ``name`` is for errors.
+    """The pieces of a model; ``rest`` is the message without pieces, and errors name ``name``.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> from glassformer.data.tokenizer import Tokenizer
@@ -67,7 +67,7 @@ class SentencePieceModel:
 
     @classmethod
     def parse(cls, serialized: bytes, *, name: str = "tokenizer model") -> "SentencePieceModel":
-        """The model in these bytes; InputError for other bytes, which it calls ``name``."""
+        """The model in the bytes ``serialized``; an InputError for other bytes names ``name``."""
         kind = _message_class()
         from google.protobuf.message import DecodeError
 
@@ -80,7 +80,7 @@ class SentencePieceModel:
                 f"{name}: not a SentencePiece model, or cut short: copy the file anew"
             ) from error
         pieces = tuple(Piece(p.piece, p.score, PieceType(p.type)) for p in message.pieces)
-        # The self-test is left out: other pieces would fail it.
+        # This method leaves out the self-test, which other pieces would fail.
         specifications = ("trainer_spec", "normalizer_spec", "denormalizer_spec")
         rest = kind(**{each: getattr(message, each) for each in specifications})
         return cls(pieces, rest, name)
@@ -89,7 +89,7 @@ class SentencePieceModel:
     def of(
         cls, pieces: Sequence[Piece], *, kind: str, table: bytes, name: str
     ) -> "SentencePieceModel":
-        """A model of these pieces; ``table`` maps characters to their replacements."""
+        """A model of the given pieces; ``table`` maps characters to their replacements."""
         rest = _message_class()()
         rest.trainer_spec.model_type = next(n for n, name in _KINDS.items() if name == kind)
         rest.normalizer_spec.precompiled_charsmap = table
@@ -118,7 +118,7 @@ class SentencePieceModel:
 
 
 def _message_class() -> Any:
-    """protobuf's class of the message; InputError names the extra to install."""
+    """The class of the protobuf message; an InputError names the extra to install."""
     try:
         return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto
     except Exception as error:  # protobuf is missing, or older than sentencepiece's code wants

@@ -8,20 +8,20 @@ from glassformer.support.languages import language_of
 
 __all__ = ["has_ordinals", "sentence_spans", "split_long"]
 
-# The places for a cut, the best kind first: after a sentence, after a clause, at a space.
+# The patterns of places for a cut, best first: after a sentence, after a clause, at a space.
 _PLACES = (
     re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]\s*"),
     re.compile(r"[;:,–—]\s+|[、，；：]\s*"),
     re.compile(r"\s+"),
 )
 _OTHER_SPACE = re.compile(r"[^\S\n ]")
-# Languages that write "4." for fourth: no sentence ends there.
+# Languages that write "4." for fourth; no sentence ends after such a number.
 _ORDINALS = {
     *("az", "bs", "cs", "da", "de", "dsb", "et", "eu", "fi", "fo", "gsw", "hr", "hsb", "hu"),
     *("is", "lb", "lv", "nb", "nn", "no", "pl", "se", "sk", "sl", "smn", "sr", "tr"),
 }
 _ORDINAL = re.compile(r"(?<!\w)(?:\d{1,3}|[IVXLC]+)\.\s*\Z")
-# Besides the abbreviations that sentencex knows: initials, and titles before names.
+# The abbreviations that sentencex does not know: initials, and titles before names.
 _SHORT = re.compile(r"(?<!\w)(?:[Mm]me|[Mm]lle|mevr|dhr|[Vv]ol|[Aa]pprox)\.\s*\Z")
 _INITIAL = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\.\s*\Z")
 _QUOTED = re.compile(r"[」』]\s*[とって]\Z")  # Japanese: a verb of saying follows
@@ -30,15 +30,15 @@ _QUOTED = re.compile(r"[」』]\s*[とって]\Z")  # Japanese: a verb of saying 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
     """The span of each sentence of a line; together the spans are the whole text.
 
-    ``language`` is a code such as "en": sentencex knows the abbreviations of many languages. A part
-    without a letter, such as the number of a list, stands with the next sentence. So does a part
-    that ends in an ordinal number, or in an initial.
+    ``language`` is a code such as "en", by which sentencex knows abbreviations. A part without a
+    letter, such as the number of a list, stands with the next sentence. A part that ends in an
+    ordinal number or in an initial also stands with the next sentence.
 
     >>> text = "1. He met Dr. Smith.  2. She left."
     >>> [text[slice(*span)] for span in sentence_spans(text, "en")]
     ['1. He met Dr. Smith.  ', '2. She left.']
     """
-    from sentencex import segment  # the command line need not wait for it
+    from sentencex import segment  # a late import, for which the command line need not wait
 
     language = language_of(language) or "en"
     start = end = 0
@@ -54,12 +54,12 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
 
 
 def has_ordinals(language: str | None) -> bool:
-    """Whether "4." may mean fourth in a language; True for an unknown one."""
+    """Whether "4." may mean fourth in a language; True for an unknown language."""
     return not language or language_of(language) in _ORDINALS
 
 
 def _goes_on(part: str, following: str, language: str) -> bool:
-    """Whether the sentence goes on after a part that sentencex cuts off."""
+    """Whether a sentence goes on after ``part``, where sentencex cuts."""
     end = part[-12:]  # each pattern is shorter
     return bool(
         _SHORT.search(end)
@@ -70,10 +70,10 @@ def _goes_on(part: str, following: str, language: str) -> bool:
 
 
 def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[str]:
-    """``text`` in segments of at most ``limit``, as ``length`` measures them.
+    """``text`` in segments whose ``length`` is at most ``limit``.
 
-    A longer text is cut near its middle, and each half likewise. A single character is never cut.
-    The segments one after the other are the text.
+    The function cuts a longer text near its middle, then cuts the halves likewise. It cuts no
+    single character. The segments one after another are the text.
 
     >>> split_long("One two. Three four.", len, limit=12)
     ['One two. ', 'Three four.']
@@ -82,7 +82,7 @@ def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[s
         return [text]
     middle = len(text) / 2
     for places in _PLACES:
-        # Only in the middle half: no segment is tiny.
+        # A cut lies in the middle half, so that no segment is tiny.
         ends = [m.end() for m in places.finditer(text) if 0.25 < m.end() / len(text) < 0.75]
         if ends:
             cut = min(ends, key=lambda end: abs(end - middle))

@@ -1,7 +1,7 @@
 """Learns the subwords of a corpus with SentencePiece: BPE (Sennrich et al. 2016), or unigrams (Kudo
 2018).
 
-A trained model has byte fallback, and by default no normalisation.
+A model trained here has byte fallback, and by default no normalisation.
 """
 
 import io
@@ -21,8 +21,8 @@ __all__ = ["SMALLEST_VOCABULARY", "train_tokenizer"]
 
 SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few subwords of text
 _LARGEST_VOCABULARY = 1_000_000
-_TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
-_LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
+_TRAINING_LINES = 2_000_000  # more lines take memory, and change no subwords
+_LINE_CHARACTERS = 4_000  # SentencePiece would drop longer lines, so they are cut
 _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
 
 
@@ -35,12 +35,12 @@ def train_tokenizer(
     normalization: str = "identity",
     seed: int = 0,
 ) -> Tokenizer:
-    """Learn the subwords of ``lines``; the same lines and options give the same bytes.
+    """Learn the subwords of ``lines``; equal lines and options give equal bytes.
 
-    ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or "nfkc" (Unicode's). ``lines``
-    is read once; of more than two million lines, ``seed`` draws two million. If the corpus is too
-    small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If the characters do not
-    fit, the rarest become bytes, as with ``character_coverage`` below 1.
+    ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or Unicode's "nfkc". The
+    function reads ``lines`` once; of more than two million lines, ``seed`` draws two million. If
+    the corpus is too small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If the
+    characters do not fit, or ``character_coverage`` is below 1, the rarest become bytes.
     """
     _check_options(vocab_size, kind, character_coverage, normalization)
     sample = _sample(lines, seed)
@@ -101,7 +101,7 @@ def _check_options(vocab_size: int, kind: str, coverage: float, normalization: s
 
 
 def _sample(lines: Iterable[str], seed: int) -> list[str]:
-    """All lines, or a uniform sample of too many (reservoir sampling)."""
+    """All lines, or a uniform sample if the lines are too many (reservoir sampling)."""
     remaining = iter(lines)
     sample = list(islice(remaining, _TRAINING_LINES))
     generator = random.Random(seed)
@@ -113,7 +113,7 @@ def _sample(lines: Iterable[str], seed: int) -> list[str]:
 
 
 def _without_rare_characters(lines: list[str], characters: int) -> Iterator[str]:
-    """The lines with only their most frequent characters; a space stands for each other one."""
+    """The lines with the most frequent characters; a space replaces each other character."""
     counts = Counter(chain.from_iterable(map(escaped, lines)))
     kept = {character for character, _ in counts.most_common(characters)}
     for line in lines:

@@ -1,7 +1,7 @@
 """Terms: words of the source, and the forms that their translation may have.
 
-A term is used in a text if its words stand there. An inflected language needs several forms of a
-target term, of which a translation holds any.
+A text uses a term if the text holds the term's words. An inflected language needs several forms of
+a target term; a translation needs one form.
 """
 
 import re
@@ -37,8 +37,8 @@ class Terms:
     def of(cls, glossary: Mapping[str, str | Sequence[str]]) -> "Terms":
         """The terms of a mapping from a source term to a target term, or to several forms.
 
-        Raises UsageError for a blank term, a blank form, or a term without a form; TypeError for
-        another type.
+        A blank term, a blank form, or a term without a form raises UsageError. Another type raises
+        TypeError.
         """
         if not isinstance(glossary, Mapping):
             raise TypeError(
@@ -59,14 +59,14 @@ class Terms:
         return cls(tuple(entries))
 
     def __or__(self, other: "Terms") -> "Terms":
-        """The terms of both; if both have a term, that of ``other`` counts."""
+        """The terms of both glossaries; for a term in both, ``other`` has the forms that count."""
         return Terms(tuple((dict(self.entries) | dict(other.entries)).items()))
 
     def forms_in(self, text: str) -> dict[str, tuple[str, ...]]:
         """The forms of each term that stands in ``text``, in the order of the text.
 
-        A term counts as whole words. At the start of a sentence its first letter may be a capital;
-        its forms may have a capital too. Of overlapping terms, the longest counts.
+        A term stands in the text as whole words. At the start of a sentence, the first letter of a
+        term and of its forms may be a capital. Of overlapping terms, the longest counts.
         """
         by_term: dict[str, tuple[str, ...]] = {}
         for _, term, forms in self.places_in(text):
@@ -74,7 +74,7 @@ class Terms:
         return by_term
 
     def missing(self, text: str, translation: str) -> list[str]:
-        """The terms of ``text`` of which ``translation`` holds no form.
+        """The terms of ``text`` whose forms ``translation`` lacks.
 
         >>> Terms.of({"dog": ["Hund", "Hunde"], "cat": "Katze"}).missing("a dog, a cat", "Hunde")
         ['cat']
@@ -109,7 +109,7 @@ class Terms:
     def _by_first_word(
         self,
     ) -> dict[str, list[tuple[str, list[str], tuple[str, tuple[str, ...]]]]]:
-        """First word, other words and entry of each term, by the first word in lower case."""
+        """The first word, other words and entry of each term, by the first word in lower case."""
         index = defaultdict(list)
         for entry in self.entries:
             first, *rest = (piece for piece, _ in _pieces(entry[0]))
@@ -121,11 +121,11 @@ NO_TERMS = Terms(())
 
 
 def read_terms(path: Path) -> Terms:
-    """The terms of a file, one a line: source term, target term, further forms; tabs between.
+    """The terms of a file; tabs separate a line's source term, target term and further forms.
 
-    A blank line and a line that begins with # are left out.
+    The function passes over a blank line and a line that begins with #.
 
-    Raises InputError for a file that cannot be read, or a line that is no term.
+    A file that cannot be read, or a line that is no term, raises InputError.
     """
     glossary: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
@@ -149,7 +149,7 @@ def read_terms(path: Path) -> Terms:
 
 
 def _pieces(text: str) -> list[tuple[str, Span]]:
-    """The words of ``text`` with their places; an apostrophe is a word: "l'eau" holds "eau"."""
+    """The words of ``text`` with their places; "l'eau" holds "eau", as an apostrophe is a word."""
     return [
         (unicodedata.normalize("NFC", part[0]), (start + part.start(), start + part.end()))
         for start, end in words(text)
@@ -158,7 +158,7 @@ def _pieces(text: str) -> list[tuple[str, Span]]:
 
 
 def form_place(text: str, form: str) -> Span | None:
-    """The first place where a form stands in ``text`` as whole words; None if it does not.
+    """The first place where ``text`` holds a form as whole words; None without such a place.
 
     >>> form_place("Die Hunde, der Hund.", "Hund")
     (15, 19)
@@ -172,7 +172,7 @@ def form_place(text: str, form: str) -> Span | None:
 
 
 def _begins_sentence(pieces: Sequence[str]) -> Iterator[bool]:
-    """For each piece whether it is the first word of a sentence."""
+    """True for each piece that is the first word of a sentence."""
     begins = True
     for piece in pieces:
         is_word = piece[0].isalnum()

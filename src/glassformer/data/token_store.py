@@ -2,8 +2,8 @@
 
 A packed corpus is one directory. Each side has two raw little-endian files. ``source.ids`` has all
 ids in one row. ``source.offsets`` has the begin of each sentence and the end of the last
-(``int64``): sentence ``i`` is ``ids[offsets[i]:offsets[i + 1]]``. Nothing is read before it is
-used. The directory gets its name only when it is whole, with ``meta.json`` in it.
+(``int64``). Sentence ``i`` is ``ids[offsets[i]:offsets[i + 1]]``. A program reads from disk only
+the ids that it uses. The directory gets its name last, after ``meta.json`` is in the directory.
 """
 
 import json
@@ -28,7 +28,7 @@ from glassformer.support.strangers import read_json
 
 __all__ = ["Packed", "Sentences", "pack"]
 
-_CHUNK = 20_000  # pairs that are encoded at once
+_CHUNK = 20_000  # number of pairs that :func:`pack` encodes at once
 _OFFSET = np.dtype("<i8")
 _SIDES, _PARTS = ("source", "target"), ("ids", "offsets")
 
@@ -37,10 +37,10 @@ _SIDES, _PARTS = ("source", "target"), ("ids", "offsets")
 class PackedMeta:
     """The contents of ``meta.json``.
 
-    ``dropped_empty`` and ``dropped_long`` count the pairs left out because a side was blank, or had
-    more than ``max_tokens`` subwords. ``symbols`` holds the ids that a batch adds: ``source`` and
-    ``target`` each with ``pad``, ``bos``, ``eos``. ``tokenizers`` holds the fingerprint of each
-    side's tokenizer.
+    ``dropped_empty`` counts the pairs with a blank side. ``dropped_long`` counts the pairs with
+    more than ``max_tokens`` subwords on a side. ``symbols`` holds the ids of ``pad``, ``bos`` and
+    ``eos``, which a batch adds, for ``source`` and for ``target``. ``tokenizers`` holds the
+    fingerprint of each side's tokenizer.
     """
 
     format_version: Literal[1]
@@ -74,10 +74,10 @@ class Sentences:
         return np.diff(self.offsets).astype(np.int32)
 
     def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
-        """The ids of these sentences one after the other, and the sentences' lengths."""
+        """The ids of the sentences ``rows`` one after another, and the sentences' lengths."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
-        # One arange serves all sentences: each begins at its own place in the result.
+        # One arange serves all sentences; a sentence has its place in ``begins``.
         begins = np.cumsum(lengths) - lengths
         places = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
         return self.ids[places], lengths
@@ -93,7 +93,7 @@ class Packed:
 
     @classmethod
     def open(cls, directory: str | Path) -> "Packed":
-        """Open a packed corpus; :class:`InputError` where it is missing, cut off or damaged."""
+        """Open a packed corpus; :class:`InputError` for a missing, incomplete or damaged corpus."""
         path = Path(directory, "meta.json")
         try:
             meta = read_json(path, PackedMeta)
@@ -124,7 +124,7 @@ class Packed:
         return self.meta.pairs
 
     def verify(self) -> None:
-        """Compare the content of all files with its hash; :class:`InputError` if they differ."""
+        """Compare the content of all files with its hash; a difference raises InputError."""
         if _content_hash(self.directory) != self.meta.content_hash:
             raise InputError(
                 f"{self.directory}: the packed data differ from their content hash: changed or "
@@ -142,8 +142,8 @@ def pack(
 ) -> Packed:
     """Encode ``pairs``, a chunk at a time, into ``directory``, and replace the old files.
 
-    Pairs with a blank side or with more than ``max_tokens`` subwords on a side are dropped;
-    ``Packed.meta`` counts them. A kill on the way leaves ``directory`` as it was, or missing.
+    The function drops pairs with a blank side or with more than ``max_tokens`` subwords on a side.
+    ``Packed.meta`` counts dropped pairs. A killed process leaves ``directory`` unchanged or absent.
     """
     directory = Path(directory)
     tokenizers = {"source": source_tokenizer, "target": target_tokenizer}
@@ -170,7 +170,7 @@ def _encoded_chunks(
     max_tokens: int,
     dropped: Counter[str],
 ) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """The ids of the pairs that are kept, a chunk at a time; counts the others in ``dropped``."""
+    """The ids of the kept pairs, a chunk at a time; ``dropped`` counts the dropped pairs."""
     remaining = iter(pairs)
     while chunk := list(islice(remaining, _CHUNK)):
         full = [pair for pair in chunk if pair.source.strip() and pair.target.strip()]
@@ -239,6 +239,6 @@ def _meta(
 
 
 def _content_hash(directory: Path) -> str:
-    """SHA-256 over all ids and offsets; equal data have one hash on every machine."""
+    """The SHA-256 of all ids and offsets; equal data have one hash on every machine."""
     files = [directory / f"{side}.{part}" for side in _SIDES for part in _PARTS]
     return sha256("\n".join(map(sha256, files)).encode())

@@ -1,13 +1,12 @@
-"""Text to subword ids and back, without the loss of a character.
+"""Turns text into subword ids and back, without the loss of a character.
 
 One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte
-fallback: a character outside the vocabulary becomes its UTF-8 bytes. By default it has no
-normalisation, so ``decode(encode(text)) == text`` for any text. SentencePiece alone breaks that
-promise for one character: it writes a space as U+2581 (``▁``). This file escapes that character,
-reversibly.
+fallback: a character outside the vocabulary becomes its UTF-8 bytes. By default such a model has no
+normalisation, so ``decode(encode(text)) == text`` for any text. SentencePiece alone would lose
+U+2581 (``▁``), because it writes a space as U+2581. This module escapes U+2581 in a text.
 
 A person may bring another SentencePiece model. Without byte fallback, an unknown character becomes
-the unknown symbol, and the model's own normalisation is not undone.
+the unknown symbol. Decoding does not undo the model's own normalisation.
 
 A multilingual model reads the language as the first subwords, the prefix of the tokenizer.
 """
@@ -41,26 +40,25 @@ __all__ = [
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
 MOST_BYTES = 256 << 20
-"""The most bytes of a model's file; a million subwords take a tenth."""
-SPACE = "\u2581"  # SentencePiece writes it for a space
+"""The greatest size of a model's file in bytes; a million subwords take a tenth."""
+SPACE = "\u2581"  # SentencePiece's character for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
-"""The characters that the model never sees, by the two characters that stand for each."""
+"""The characters that the model never sees, by the two characters that replace each one."""
 
-# Bytes of white space, as SentencePiece writes them.
+# SentencePiece's byte pieces of white space.
 _BLANK_BYTES = frozenset(f"<0x{code:02X}>" for code in range(128) if chr(code).isspace())
 
 
 class Tokenizer:
-    """One SentencePiece model: its symbols, and the way from text to ids and back.
+    """One SentencePiece model with its symbols, which turns text into ids and back.
 
-    The ids of the special symbols are the model's own. If only padding is missing (as in BPEmb's
-    models), it gets an id after the last subword. Errors call the model ``name``.
+    The model sets the ids of the special symbols. If the model lacks only padding, like BPEmb's
+    models, padding gets an id after the last subword. Errors call the model ``name``.
 
-    ``prefix``: subwords that stand before every text, such as the language ``deu_Latn``. ``decode``
-    leaves control symbols out. ``known``: the size of a vocabulary of the model's first subwords
-    alone, as Marian has. Each subword of a text is looked up in this list. None: all subwords of
-    the model.
+    ``prefix`` holds the subwords before every text, such as the language ``deu_Latn``. ``decode``
+    leaves control symbols out. ``known`` is the size of a vocabulary of the model's first subwords
+    alone, as in Marian. A later subword is unknown. None means a vocabulary of all subwords.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
@@ -103,23 +101,23 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Read a SentencePiece model of at most 256 MiB.
 
-        :class:`InputError` for any other file, and for a model that lacks a symbol.
+        Any other file, and a model that lacks a symbol, raises :class:`InputError`.
         """
         serialized = read_bytes(Path(path), most_bytes=MOST_BYTES)
         return cls(serialized, name=str(path), prefix=prefix, known=known)
 
     def save(self, path: str | Path) -> None:
-        """Write the model; a kill on the way leaves the old file or the new one, whole."""
+        """Write the model; a killed process leaves the old file or the new file, whole."""
         write_atomically(Path(path), self.serialized)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of ``text``, with the prefix and no start or end symbol."""
+        """The ids of ``text``, with the prefix, but without start and end symbol."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str], *, prefixed: bool = True) -> list[list[int]]:
         """The ids of many texts at once, on several threads.
 
-        Without ``prefixed``, the prefix is left out. A text without subwords has no prefix either.
+        Without ``prefixed``, no text has the prefix. A text without subwords never has a prefix.
         """
         escaped = self._escaped(texts)
         if len(escaped) == 1:  # a thread takes longer to begin than one text does
@@ -133,7 +131,7 @@ class Tokenizer:
         return encoded
 
     def _looked_up(self, text: str, ids: list[int]) -> list[int]:
-        """The ids of a text's subwords in the list; unknown characters side by side give one id."""
+        """The ids in the known vocabulary; neighbouring unknown characters give one id."""
         odd = {self.unk_id, self.pad_id}.intersection(ids)
         if not odd and max(ids, default=0) < self.vocab_size:
             return ids
@@ -142,7 +140,7 @@ class Tokenizer:
         return [self.unk_id if i in unknown or i >= self.vocab_size else i for i in listed]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
-        """The text of ``ids``; control symbols are left out, unknown shows as ``⁇``."""
+        """The text of ``ids``, without control symbols; the unknown symbol becomes ``⁇``."""
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, batch: Iterable[Iterable[SupportsInt]]) -> list[str]:
@@ -161,14 +159,14 @@ class Tokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of all that the ids of a text depend on."""
+        """The hash of the model and of all settings that change the ids of a text."""
         changed = self.prefix or self.known is not None
         settings = repr((self.prefix, self.known)) if changed else ""
         return sha256(self.serialized + settings.encode())
 
     @cached_property
     def blank_ids(self) -> frozenset[int]:
-        """The subwords of white space alone, as spaces and line ends in bytes are.
+        """The ids of the subwords of white space alone, such as a space as a byte.
 
         >>> from glassformer.data.subword_training import train_tokenizer
         >>> tokenizer = train_tokenizer(["a b", "a c"], vocab_size=300)
@@ -184,7 +182,7 @@ class Tokenizer:
 
     @property
     def cuts_subwords(self) -> bool:
-        """Whether the model is BPE or unigram: others cut only words, or all characters."""
+        """Whether the model is BPE or unigram; other kinds cut only words, or all characters."""
         try:  # these two kinds alone can draw a segmentation
             self._model.encode("a", enable_sampling=True, alpha=0.1, nbest_size=-1)
         except RuntimeError:
@@ -196,7 +194,7 @@ class Tokenizer:
         return [self.subword(index) for index in self.encode(text)]
 
     def subword(self, index: int) -> str:
-        """The subword with this id, as the model writes it."""
+        """The subword with the id ``index``, in the model's spelling."""
         if not 0 <= index < self.vocab_size:
             raise ValueError(f"token id {index}: expected 0 to {self.vocab_size - 1}")
         if index == self._model.get_piece_size():  # the padding that the model lacks
@@ -217,7 +215,7 @@ def _threads(texts: int) -> int:
 
 
 def escaped(text: str) -> str:
-    """The text as a model with byte fallback reads it: without the character ``▁``."""
+    """The text that a model with byte fallback reads, without the character ``▁``."""
     return text.replace(_ESCAPE, _ESCAPE + "=").replace(SPACE, _ESCAPE + "_")
 
 

@@ -1,6 +1,6 @@
-"""The language of a text, by its trigrams: sequences of three letters, with blanks between words.
+"""Finds a text's language by its trigrams: three letters in a row, with blanks between words.
 
-A profile holds the most frequent trigrams of a language, as Cavnar and Trenkle (1994) describe it.
+A profile holds the most frequent trigrams of a language (Cavnar and Trenkle 1994).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pydantic import Field
 
 __all__ = ["Profile", "language_shares", "profile_of"]
 
-_SIZE = 500  # trigrams of a profile, at most
-# A trigram's frequency is taken for 1 / (rank + 30), or 1 / 2500 if its profile lacks it.
+_SIZE = 500  # the greatest number of trigrams in a profile
+# The estimated frequency of a trigram is 1 / (rank + 30), or 1 / 2500 outside the profile.
 _FIRST_RANK = 30
 _LACKING = 5 * _SIZE
 Profile = Annotated[str, Field(max_length=3 * _SIZE)]
-"""The most frequent trigrams of a language, one after the other."""
+"""The most frequent trigrams of a language, one after another."""
 
 
 def _trigrams(text: str) -> list[str]:
@@ -41,10 +41,10 @@ def profile_of(texts: Iterable[str]) -> str:
 
 
 def language_shares(text: str, profiles: Mapping[str, str]) -> dict[str, float]:
-    """For each language, by its profile, the share of the text in it, from 0 to less than 1.
+    """For each language, the share of the text in that language, from 0 to less than 1.
 
-    A share is that of the text's trigrams in the language's profile, times the probability of the
-    language among all.
+    A language's share is the share of the text's trigrams in the language's profile, times the
+    probability of the language.
 
     >>> shares = language_shares("oh", {"a": profile_of(["ah"]), "o": profile_of(["oh"])})
     >>> {language: round(share, 2) for language, share in shares.items()}

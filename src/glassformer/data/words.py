@@ -1,4 +1,4 @@
-"""Words with their places in a text, the subwords of each, and links between two texts' words."""
+"""Finds a text's words with their places and subwords, and holds links between two texts' words."""
 
 import re
 import unicodedata
@@ -23,10 +23,10 @@ __all__ = [
     "words",
 ]
 
-Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
+Span: TypeAlias = tuple[int, int]  # its first character, and the character after its last
 
 _APOSTROPHES = "'’"
-# Thai, Lao, Burmese, Khmer, kana and Han: scripts that put no spaces between words.
+# Thai, Lao, Burmese, Khmer, kana and Han, which put no spaces between words.
 _UNSPACED = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -41,9 +41,9 @@ _UNSPACED = (
 
 @dataclass(frozen=True)
 class Link:
-    """A word of the source and one of the target that belong together, and how surely (0 to 1).
+    """A source word and a target word that belong together, and how surely (0 to 1).
 
-    Each word is a span of characters: ``text[slice(*link.source)]``.
+    A word is a span of characters, so ``text[slice(*link.source)]`` is the source word.
     """
 
     source: Span
@@ -61,7 +61,7 @@ def is_unspaced(language: str | None) -> bool:
 
 
 def has_letters(text: str) -> bool:
-    """Whether a text has words to be translated: numbers, signs and emoji are no words.
+    """Whether a text has words to translate; numbers, signs and emoji are no words.
 
     >>> has_letters("4 März"), has_letters("12.50 €"), has_letters("日本")
     (True, False, True)
@@ -70,7 +70,7 @@ def has_letters(text: str) -> bool:
 
 
 def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The letters of ``text`` without a subword of their own, as the training had too few.
+    """The letters of ``text`` without a subword of their own, too rare in the training text.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> unknown_letters(train_tokenizer(["the cat sat"] * 3, vocab_size=300), "thé cat 😀")
@@ -87,8 +87,8 @@ def words(text: str) -> list[Span]:
     """The words of ``text``, in their order, as spans of characters.
 
     A word is a run of letters and digits, with apostrophes inside, or any other visible character
-    by itself. In scripts without spaces, such as Han, each character is a word. These are finer
-    than the language's words, but equal in all programs.
+    by itself. In scripts without spaces, such as Han, each character is a word. Such words are
+    smaller than the language's words, but equal in all programs.
 
     >>> text = "Don't: 4.–7. März"
     >>> [text[slice(*word)] for word in words(text)]
@@ -101,7 +101,7 @@ def words(text: str) -> list[Span]:
     for place, character in enumerate(text):
         kind = _kind(character)
         if kind == "letter" and not open_run and _joins(text, place - 1):
-            spans.pop()  # the apostrophe: the word before it goes on
+            spans.pop()  # after an apostrophe the earlier word goes on
             spans[-1] = (spans[-1][0], place + 1)
         elif (kind == "letter" and open_run) or (
             kind == "mark" and spans and spans[-1][1] == place
@@ -115,7 +115,7 @@ def words(text: str) -> list[Span]:
 
 
 def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
-    """The characters of ``text`` that each of its subwords covers; none for a control symbol.
+    """The span of ``text`` that each of its subwords covers; a control symbol covers none.
 
     Each byte of a character covers the whole character. If the tokenizer changes the text (NFKC),
     the spans hold the nearest characters.
@@ -138,9 +138,9 @@ def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[S
 
 
 def pharaoh(source: str, target: str, links: Iterable[Link]) -> str:
-    """The links as ``i-j``, the numbers from 0 of the words that ``text.split()`` gives.
+    """The links as ``i-j``, where i and j count words of ``text.split()`` from 0.
 
-    ``fast_align`` and other aligners print this format.
+    ``fast_align`` and other aligners print the links in this format.
 
     >>> pharaoh("in May.", "Im Mai.", [Link((3, 6), (3, 6)), Link((6, 7), (6, 7))])
     '1-1'
@@ -174,7 +174,7 @@ def _joins(text: str, place: int) -> bool:
 
 
 def _decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
-    """The text of the subwords, without the space before the first word, and each one's span."""
+    """The text of the subwords, without a space before the first word, and each subword's span."""
     text = ""
     spans: list[Span] = []
     pending = b""  # bytes of a character whose other bytes are still to come

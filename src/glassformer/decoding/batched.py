@@ -33,7 +33,7 @@ class SequenceModel(Protocol):
     """A model that reads a source once, and then writes its target token by token."""
 
     def encode(self, source: Tensor, /) -> Any:
-        """The memory of sources (batch, src_len): ids, the end symbol, then padding."""
+        """The memory of sources (batch, src_len), which are ids, the end symbol, then padding."""
         ...
 
     def start(self, memory: Any, /) -> Any:
@@ -41,7 +41,7 @@ class SequenceModel(Protocol):
         ...
 
     def step(self, tokens: Tensor, state: Any, /) -> tuple[Tensor, Any]:
-        """The step function that a search calls."""
+        """Read `tokens`; return the logits of the next tokens and the next state."""
         ...
 
 
@@ -52,17 +52,17 @@ sentence of a batch. `functools.partial` sets the other parameters."""
 
 @dataclass(frozen=True)
 class DecodingSettings:
-    """The greatest lengths of targets, and how sources become batches.
+    """The greatest lengths of targets, and the settings of batches.
 
-    - `extra_length`: the tokens that a target may have more than its source (section 6.1).
-    - `max_length_ratio`: the most target tokens for each source token; 10 more are free.
-    - `min_length`: a target may be as long as this, however short its source is.
-    - `max_tokens`: the size of a batch in tokens, its number of sentences times the sum of its
-      longest source and its longest target. A longer sentence gets a batch of its own.
-    - `cores`: the number of batches that a CPU decodes at once, one core each, as the products of
-      one step are too small to share. Sampling, and a model with hooks, need 1.
-    - `device`: the device of the model.
-    - `vocabulary`: the special ids of the source side; the search has those of the target side.
+    - `extra_length` is the number of tokens by which a target may exceed its source (section 6.1).
+    - `max_length_ratio` limits target tokens to so many for each source token, plus 10 tokens.
+    - `min_length` is a length that every target may have, however short its source is.
+    - `max_tokens` is the greatest size of a batch in tokens. A batch takes its number of sentences
+      times (longest source + longest target). A longer sentence gets a batch of its own.
+    - `cores` is the number of batches that a CPU decodes at once, each on one core. The products
+      of one step are too small for several cores. Sampling, and a model with hooks, need 1.
+    - `device` is the device of the model.
+    - `vocabulary` has the special ids of sources; the search has the special ids of targets.
     """
 
     extra_length: int = EXTRA_LENGTH
@@ -74,7 +74,7 @@ class DecodingSettings:
     vocabulary: Vocabulary = DEFAULT_IDS
 
     def max_length(self, source: Sequence[int]) -> int:
-        """The most tokens of a target, before constraints add theirs."""
+        """The greatest number of a target's tokens, before constraints add tokens."""
         relative = self.max_length_ratio * max(1, len(source)) + _FEW
         return int(min(len(source) + self.extra_length, relative))
 
@@ -93,13 +93,13 @@ def decode_sentences(
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each source, in the order of the sources.
 
-    A source has no start and end symbol. Its target has the greatest length of `settings`, and the
-    tokens that the constraints need. An empty source gives one empty hypothesis, without the model.
-    `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`. `rules`: for instance
-    `functools.partial(OutputRules, vocabulary=ids)`; each batch adds its maximum lengths, and its
-    part of the `constraints` of all the sources.
+    A source has no start and end symbol. `settings` and the tokens that the constraints need limit
+    the length of a target. An empty source gives one empty hypothesis, without the model. `search`
+    is, for instance, `functools.partial(beam_search, beam=4, n_best=2)`. `rules` is, for instance,
+    `functools.partial(OutputRules, vocabulary=ids)`. The function calls `rules` for each batch with
+    the batch's maximum lengths and constraints.
 
-    Raises `ValueError` for a module in training mode, whose dropout would change translations.
+    The function raises `ValueError` for a module in training mode, which would apply dropout.
     """
     if isinstance(model, nn.Module) and model.training:
         raise ValueError("the model is in training mode: call model.eval() before decoding")
@@ -139,7 +139,7 @@ def decode_sentences(
 
 
 def _stoppable(step: StepFunction[S], stop: Event) -> StepFunction[S]:
-    """`step`, which raises InterruptedError once `stop` is set (Ctrl+C, or a failed batch)."""
+    """A copy of `step` that raises InterruptedError after Ctrl+C or a failed batch sets `stop`."""
 
     def checked(tokens: Tensor, state: S) -> tuple[Tensor, S]:
         if stop.is_set():
@@ -150,7 +150,7 @@ def _stoppable(step: StepFunction[S], stop: Event) -> StepFunction[S]:
 
 
 def _in_parallel(work: Callable[[B], A], batches: Sequence[B], cores: int, stop: Event) -> list[A]:
-    """The results of `work`, on `cores` threads; sets `stop` at the end, or if a batch fails."""
+    """The results of `work` on `cores` threads; the end, or a failed batch, sets `stop`."""
     if cores == 1 or len(batches) < 2:
         return list(map(work, batches))
     pool = pool_of_single_threads(min(cores, len(batches)))
@@ -166,8 +166,8 @@ def _batches(
 ) -> Iterator[list[int]]:
     """Batches of at most `share` sources and `max_tokens` tokens, as indices; no empty source.
 
-    Sources of similar length share a batch, so there is little padding. The longest come first, so
-    that a lack of memory shows at once.
+    Sources of similar length share a batch, so there is little padding. The longest sources come
+    first, so that a lack of memory shows at once.
     """
     batch: list[int] = []
     src_len = tgt_len = 0
@@ -187,6 +187,6 @@ def _batches(
 def _padded(
     sources: Sequence[Sequence[int]], vocabulary: Vocabulary
 ) -> Int64[Tensor, "batch src_len"]:
-    """Each source, the end symbol, then padding."""
+    """The tensor whose rows hold a source, the end symbol, then padding."""
     rows = [torch.tensor([*source, vocabulary.eos_id]) for source in sources]
     return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=vocabulary.pad_id)

@@ -1,20 +1,20 @@
 """Beam search, with the paper's length penalty (section 6.1), after Wu et al. (2016).
 
-At every step the `beam` most probable unfinished targets go on. Targets that end are set aside, and
-ranked at last by their log-probability over a length penalty:
+At every step the search continues the `beam` most probable unfinished targets. At last it ranks the
+finished targets by their log-probability over a length penalty:
 
     score(Y) = log P(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6) ** alpha      (Wu et al., eq. 14)
 
 `|Y|` counts the end symbol of a finished target, as its log-probability does. The paper uses a beam
 of 4 and alpha 0.6. A target has at most 50 tokens more than its source, and the search ends "early
-when possible". A sentence is done
+when possible". The search of a sentence ends
 
-- if no unfinished target can overtake its `n_best`-th finished one, or
-- if it has `beam` finished targets, and one of them was the most probable candidate of its step,
-- or after its maximum length. Unfinished targets follow if fewer than `n_best` are finished.
+- if no unfinished target can overtake the `n_best`-th finished target, or
+- if `beam` targets are finished, and a finished target was the most probable candidate of its step,
+- or after the maximum length. The search returns unfinished targets if it finishes too few.
 
-A number of finished targets alone ends no sentence: all of them may be improbable while the best is
-unfinished. The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
+A number of finished targets alone ends no search: all of these targets may be improbable while the
+best is unfinished. The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """At most `n_best` targets of each sentence, best first; one sentence after another.
 
-    `state` has one row for each sentence. A beam of 1 is greedy search. No target is empty. Raises
-    `ValueError` for a parameter out of its range.
+    `state` has one row for each sentence. A beam of 1 is greedy search. No target is empty. A
+    parameter out of its range raises `ValueError`.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -109,11 +109,10 @@ def best_continuations(
     *,
     count: int,
 ) -> list[Candidate]:
-    """The `count` most probable targets that are one token longer, best first; at most all.
+    """At most `count` most probable targets that are one token longer, best first.
 
-    Row i of `log_probabilities` and `ids` has the most probable next tokens of `live[i]`. They are
-    enough, because the best of all targets are among the best of each. An impossible target is left
-    out.
+    Row i of `log_probabilities` and `ids` has the most probable next tokens of `live[i]`. No other
+    token can make one of the best targets. The result leaves out an impossible target.
 
     >>> live = [Candidate((5,), -1.0, row=0), Candidate((7,), -2.0, row=1)]
     >>> log_probabilities, ids = torch.tensor([[-0.5, -3.0]] * 2), torch.tensor([[8, 9]] * 2)
@@ -145,7 +144,7 @@ def check_search(beam: int, n_best: int, length_penalty: float) -> None:
 
 
 def penalty(length: Number, alpha: float) -> Number:
-    """Wu et al.'s length penalty, equation 14; 1 for every length if alpha is 0.
+    """The length penalty of Wu et al. (2016), equation 14; 1 for every length if alpha is 0.
 
     >>> penalty(1, 0.6), round(penalty(13, 0.5), 3)
     (1.0, 1.732)

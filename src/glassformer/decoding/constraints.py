@@ -1,8 +1,8 @@
 """Constraints on a target: they change the log-probabilities of its next token.
 
 A constraint reads the tokens of a row so far. It sets the log-probability of a token to -inf if the
-token may not follow, and leaves the others unchanged. So the log-probability of a hypothesis stays
-the model's. A search applies several constraints one after another.
+token may not follow, and changes no other log-probability. So a hypothesis keeps the model's
+log-probability. A search applies several constraints one after another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 BestTokens: TypeAlias = "Callable[[Tensor, int, Sequence[int]], tuple[Tensor, Tensor]]"
-"""`(logits, count, never)` to values and ids, as :func:`best_tokens`."""
+"""A function from `(logits, count, never)` to values and ids, such as :func:`best_tokens`."""
 
 
 @runtime_checkable
@@ -37,24 +37,25 @@ class Constraint(Protocol):
     def __call__(self, log_probabilities: Tensor, tokens: Tensor, sentences: Tensor, /) -> Tensor:
         """The log-probabilities (rows, vocab), with -inf for each token that may not follow.
 
-        `tokens` (rows, length) are those of each row so far, without the start symbol; `sentences`
-        (rows,) is the row's sentence in the batch. The tensor may be changed in place.
+        `tokens` (rows, length) holds each row's tokens so far, without the start symbol.
+        `sentences` (rows,) holds the index of the row's sentence in the batch. A constraint may
+        change `log_probabilities` in place.
         """
         ...
 
     def select(self, sentences: Sequence[int], /) -> Constraint:
-        """The constraint for a batch of these sentences, in this order."""
+        """The constraint for a batch of the given `sentences`, in the order of `sentences`."""
         ...
 
     def needed(self, sentence: int, /) -> int:
-        """How many tokens the constraint adds to the maximum length of a sentence."""
+        """The number of tokens that the constraint adds to the maximum length of a target."""
         ...
 
 
 def best_tokens(
     logits: Float[Tensor, "rows vocab"], count: int, never: Sequence[int] = ()
 ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
-    """`log p` and ids of the `count` most probable tokens of each row, best first; at most all.
+    """`log p` and ids of at most `count` most probable tokens of each row, best first.
 
     The ids in `never` have a log-probability of -inf.
 
@@ -71,8 +72,8 @@ def best_tokens(
 class ForcedPrefix:
     """The first tokens of each sentence's target; an empty prefix leaves the target free.
 
-    The hypothesis holds the prefix, and its log-probability includes the prefix's. An end symbol at
-    the end of a prefix ends the target. Raises `ValueError` for any other special id.
+    The hypothesis holds the prefix, and the prefix's log-probability counts. An end symbol at the
+    end of a prefix ends the target. Any other special id raises `ValueError`.
 
     >>> forced = ForcedPrefix([[5, 4], []])
     >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
@@ -97,7 +98,7 @@ class ForcedPrefix:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """-inf for every token but the prefix's next one, in rows shorter than their prefix."""
+        """The log-probabilities; within its prefix, a row has -inf for all but the next token."""
         length = tokens.shape[1]
         if all(len(prefix) <= length for prefix in self.prefixes):
             return log_probabilities
@@ -112,11 +113,11 @@ class ForcedPrefix:
         return log_probabilities.masked_fill((forced >= 0) & (ids != forced), -torch.inf)
 
     def select(self, sentences: Sequence[int]) -> ForcedPrefix:
-        """The prefixes of these sentences."""
+        """The prefixes of the given `sentences`."""
         return ForcedPrefix([self.prefixes[i] for i in sentences], self.vocabulary)
 
     def needed(self, sentence: int) -> int:
-        """The prefix's length."""
+        """The length of the sentence's prefix."""
         return len(self.prefixes[sentence])
 
 
@@ -124,12 +125,12 @@ class ForcedPrefix:
 class OutputRules:
     """The targets that a search may return: maximum lengths, ids, constraints and processors.
 
-    No target reads as empty. Its first token is not the end symbol. After a first token of white
-    space, the second is neither white space nor the end symbol. A target begins with the
+    No target reads as empty: the first token is not the end symbol. After a first token of white
+    space, the second token is neither white space nor the end symbol. A target begins with the
     vocabulary's prefix, which has log-probability 0. `max_lengths` (batch,) counts the steps of
     each sentence, the end symbol too. All tensors of a search are on the device of `max_lengths`.
-    `best_tokens` chooses tokens where no rule but the special ids acts. Raises `ValueError` if a
-    length is below 1.
+    `best_tokens` chooses tokens where no rule but the special ids acts. A length below 1 raises
+    `ValueError`.
     """
 
     max_lengths: Tensor
@@ -153,7 +154,7 @@ class OutputRules:
         return torch.arange(len(self.max_lengths), device=self.max_lengths.device)
 
     def ids(self, numbers: Sequence[int] | Sequence[Sequence[int]]) -> Int64[Tensor, "*shape"]:
-        """These numbers on the device of the search."""
+        """The given numbers as a tensor on the device of the search."""
         return torch.tensor(numbers, dtype=torch.int64, device=self.max_lengths.device)
 
     def start(self, rows: int) -> Int64[Tensor, " rows"]:
@@ -184,9 +185,9 @@ class OutputRules:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """The log-probabilities of the next token, -inf if it may not follow.
+        """The log-probabilities of the next token; a token that may not follow has -inf.
 
-        The processors change the logits of the model first.
+        The processors first change the logits of the model.
         """
         self.check_logits(logits, len(tokens))
         for processor in self.processors:
@@ -208,14 +209,14 @@ class OutputRules:
         return allowed
 
     def _never(self, length: int) -> tuple[int, ...]:
-        """The ids that may not follow a target of this length."""
+        """The ids that may not follow a target of the given length."""
         never, empty = self.vocabulary.never_produced, len(self.vocabulary.prefix_ids)
         return never if length > empty else (*never, self.vocabulary.eos_id)
 
     def _blank_rows(self, tokens: Int64[Tensor, "rows length"]) -> Bool[Tensor, " rows"] | None:
-        """True for each row that holds one token of white space alone; None if no row does.
+        """True for each row that holds one token of white space alone; None without such a row.
 
-        A second token of white space never follows, so later steps need not look.
+        No second token of white space follows, so later steps need not look.
         """
         if tokens.shape[1] != len(self.vocabulary.prefix_ids) + 1:
             return None

@@ -1,7 +1,7 @@
-"""The engine that runs a model: source ids in, hypotheses out.
+"""The engine that runs a model, from source ids to hypotheses.
 
-An engine has one method, `decode`: it takes a job and returns the job's hypotheses. Torch's
-engine is `TorchEngine`; CTranslate2's is in `interchange`.
+An engine has one method: `decode` takes a job and returns the job's hypotheses. Torch runs in
+`TorchEngine`; the package `interchange` has the engine of CTranslate2.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _GREEDY_TOKENS, _BEAM_TOKENS = 24_576, 8192
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The settings of a search; `ValueError` for a number out of its range.
+    """The settings of a search; a number out of its range raises `ValueError`.
 
     `beam` 1 is greedy search. `n_best` - 1 is the greatest number of alternatives. `sampling` draws
-    instead of searching. `repetition_penalty` above 1 makes the tokens that the target holds
-    already less probable. No run of `no_repeat_ngram` tokens occurs twice in a target. `min_length`
-    is the least number of tokens.
+    instead of searching. If the target already holds a token, `repetition_penalty` above 1 makes
+    the token less probable. No run of `no_repeat_ngram` tokens occurs twice in a target.
+    `min_length` is the least number of a target's tokens.
 
     `repetition_penalty` 1, `no_repeat_ngram` 0 and `min_length` 0 change nothing.
 
@@ -88,7 +88,7 @@ class SearchOptions:
                 raise ValueError(f"{name} must be from {least} to {most:g}, not {value}")
 
     def processors(self, vocabulary: Vocabulary) -> list[LogitsProcessor]:
-        """The logits processors of these settings, in CTranslate2's order."""
+        """The logits processors that the settings need, in CTranslate2's order."""
         processors: list[LogitsProcessor] = []
         if self.repetition_penalty != 1:
             processors.append(RepetitionPenalty(self.repetition_penalty))
@@ -101,9 +101,9 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Job:
-    """Sources without start and end symbol, and the ids that each target must begin with.
+    """Sources without start and end symbol, and the prefix of ids that must begin each target.
 
-    Empty `prefixes`: no target has one.
+    If `prefixes` is empty, no target has a prefix.
     """
 
     sources: Sequence[Sequence[int]]
@@ -112,7 +112,7 @@ class Job:
 
 @runtime_checkable
 class Engine(Protocol):
-    """The interface of an engine."""
+    """The attributes and the method that every engine has."""
 
     @property
     def at_once(self) -> int:
@@ -125,13 +125,13 @@ class Engine(Protocol):
         ...
 
     def decode(self, job: Job, options: SearchOptions, /) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first, at most `n_best`."""
+        """At most `n_best` hypotheses of each source, best first."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchParts:
-    """The forms of the searches, by default the plain ones; ``glassformer.parts.Parts`` has them.
+    """The forms of the searches, by default plain; ``glassformer.parts.Parts`` adds other forms.
 
     ``parallel`` decodes several batches at once, one on each core of a CPU.
     """
@@ -144,7 +144,7 @@ class SearchParts:
 
 @dataclass(frozen=True)
 class TorchEngine:
-    """The searches of this package on a model; each `decode` completes the `settings`."""
+    """The searches of this package on a model; `decode` completes the `settings` for each job."""
 
     model: SequenceModel
     parts: SearchParts
@@ -198,7 +198,7 @@ def _scored(
     *,
     length_penalty: float,
 ) -> list[list[Hypothesis]]:
-    """Greedy search, scored as beam search scores, so that a beam of 1 compares with one of 5."""
+    """Greedy search with the scores of beam search, so that scores of any two beams compare."""
     return [
         [
             replace(target, score=target.log_probability / penalty(length, length_penalty))

@@ -1,7 +1,7 @@
-"""Greedy search: at every step the most probable token.
+"""Greedy search, which takes the most probable token at every step.
 
-Beam search with a beam of 1 finds the same target. The fast twin lets finished rows leave the
-batch (`decoding/fast/greedy.py`).
+Beam search with a beam of 1 finds an equal target. In the fast twin, finished rows leave the batch
+(`decoding/fast/greedy.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["greedy"]
 
 @torch.no_grad()
 def greedy(step: StepFunction[S], state: S, rules: OutputRules) -> list[list[Hypothesis]]:
-    """For each sentence the target that takes the most probable token at every step.
+    """For each sentence the target with the most probable token at every step.
 
     `state` has one row for each sentence. A row ends with the end symbol, or unfinished after its
-    maximum length. It then stays in the batch, but its further tokens are not used. The score is
-    the log-probability. Each sentence has a list of one hypothesis, as other searches find several.
+    maximum length. An ended row stays in the batch, but its further tokens do not count. The score
+    is the log-probability. Each sentence has a list of one hypothesis, as other searches find more.
 
     >>> class NoState:
     ...     def select(self, rows):

@@ -1,9 +1,9 @@
 """Logits processors: they change the logits of the next token, before the softmax.
 
-A constraint forbids tokens, and leaves the log-probabilities of the others as the model gives them.
-A logits processor comes before the softmax, so that a hypothesis has the log-probability of the
-changed distribution. CTranslate2 does so in every search. Hugging Face does so in greedy search
-and sampling; its beam search processes log-probabilities instead of logits.
+A constraint forbids tokens, and leaves the model's log-probabilities of other tokens unchanged. A
+logits processor comes before the softmax, so that a hypothesis has the log-probability of the
+changed distribution. CTranslate2 processes logits in every search. Hugging Face processes logits in
+greedy search and sampling, but log-probabilities in beam search.
 
 The three processors here count the tokens of the target, without start and end symbol.
 """
@@ -23,16 +23,16 @@ from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary
 __all__ = ["LogitsProcessor", "MinLength", "NoRepeatNgram", "RepetitionPenalty"]
 
 LogitsProcessor: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""`processor(logits (rows, vocab), tokens (rows, length)) -> logits (rows, vocab)`; `tokens` are
-those of each row so far. The given tensors stay unchanged."""
+"""`processor(logits (rows, vocab), tokens (rows, length)) -> logits (rows, vocab)`; `tokens` holds
+each row's tokens so far. A processor changes neither `logits` nor `tokens` in place."""
 
 
 @dataclass(frozen=True)
 class RepetitionPenalty:
     """Makes each token of the target so far less probable (Keskar et al. 2019, section 4.1).
 
-    It divides a positive logit by the penalty, and multiplies a negative one by it. A token that
-    the target holds several times is penalised once.
+    The processor divides a positive logit by the penalty, and multiplies a negative logit by the
+    penalty. It penalises a token once, even if the target holds the token several times.
 
     >>> tokens = torch.tensor([[0, 1, 0]])
     >>> RepetitionPenalty(2.0)(torch.tensor([[3.0, -1.0, 2.0]]), tokens).tolist()
@@ -44,7 +44,7 @@ class RepetitionPenalty:
     def __call__(
         self, logits: Float[Tensor, "rows vocab"], tokens: Int64[Tensor, "rows length"]
     ) -> Float[Tensor, "rows vocab"]:
-        """The logits, with those of the tokens so far penalised."""
+        """The logits, after the penalty on each token that the target holds."""
         before = logits.gather(1, tokens)
         after = torch.where(before < 0, before * self.penalty, before / self.penalty)
         return logits.scatter(1, tokens, after)
@@ -52,7 +52,7 @@ class RepetitionPenalty:
 
 @dataclass(frozen=True)
 class NoRepeatNgram:
-    """Forbids the token that would end an n-gram which the target holds already.
+    """Forbids each token that would repeat an n-gram of the target.
 
     >>> tokens = torch.tensor([[0, 1, 2, 0]])  # the target holds 0 1
     >>> NoRepeatNgram(2)(torch.zeros(1, 4), tokens).tolist()
@@ -64,7 +64,7 @@ class NoRepeatNgram:
     def __call__(
         self, logits: Float[Tensor, "rows vocab"], tokens: Int64[Tensor, "rows length"]
     ) -> Float[Tensor, "rows vocab"]:
-        """The logits, -inf for each token that would repeat an n-gram."""
+        """The logits, with -inf for each token that would repeat an n-gram."""
         length = tokens.shape[1]
         if length < self.size:
             return logits
@@ -80,8 +80,8 @@ class NoRepeatNgram:
 class MinLength:
     """Lets no target end before it has `length` tokens.
 
-    The softmax is then over the subwords alone, as in CTranslate2: no special id takes the end
-    symbol's probability.
+    Below that length the softmax is over the subwords alone, as in CTranslate2. No special id takes
+    the end symbol's probability.
 
     >>> MinLength(1)(torch.zeros(1, 5), torch.zeros(1, 0).long()).tolist()
     [[-inf, -inf, -inf, -inf, 0.0]]
@@ -93,7 +93,7 @@ class MinLength:
     def __call__(
         self, logits: Float[Tensor, "rows vocab"], tokens: Int64[Tensor, "rows length"]
     ) -> Float[Tensor, "rows vocab"]:
-        """The logits, -inf for the special ids in targets that are too short."""
+        """The logits, with -inf for the special ids if the targets are too short."""
         if tokens.shape[1] >= self.length:
             return logits
         special = (*self.vocabulary.never_produced, self.vocabulary.eos_id)

@@ -36,10 +36,10 @@ Same = TypeVar("Same")
 
 @runtime_checkable
 class State(Protocol):
-    """The cache that a decoder carries from step to step; each row belongs to one hypothesis."""
+    """The decoder's cache between two steps; each row belongs to one hypothesis."""
 
     def select(self: Same, rows: Tensor, /) -> Same:
-        """The state of these rows, in this order; `rows` may omit or repeat a row."""
+        """The state of the given `rows`, in the order of `rows`, which may omit or repeat a row."""
         ...
 
 
@@ -47,26 +47,26 @@ S = TypeVar("S", bound=State)
 
 
 def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
-    """These rows of any state; each line of `rows` has the unfinished targets of one sentence.
+    """The given `rows` of any state; a line of `rows` has one sentence's unfinished targets.
 
-    A state with a `select_beams` of its own gets the lines, and may be faster with them.
+    A state may have a faster `select_beams` of its own, which this function then calls.
     """
     select: Callable[[Tensor], S] | None = getattr(state, "select_beams", None)
     return state.select(rows.flatten()) if select is None else select(rows)
 
 
 StepFunction: TypeAlias = Callable[[Tensor, S], tuple[Tensor, S]]
-"""`step(tokens (rows,), state) -> (logits (rows, vocab), state)`"""
+"""A step function has the form `step(tokens (rows,), state) -> (logits (rows, vocab), state)`."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
     """One target that a search found.
 
-    `tokens` are its ids without start and end symbol. `log_probability` is the sum of the tokens'
-    natural log-probabilities, including the end symbol's. The search ranks by `score`: beam search
-    divides by the length penalty, the others do not. `finished` is False if the maximum length cut
-    the target before the end symbol.
+    `tokens` are the target's ids without start and end symbol. `log_probability` is the sum of the
+    tokens' natural log-probabilities, including the end symbol's. A search ranks by `score`: only
+    beam search divides the log-probability by the length penalty. `finished` is False if the
+    maximum length cuts the target before the end symbol.
     """
 
     tokens: tuple[int, ...]
@@ -89,7 +89,7 @@ class Candidate(NamedTuple):
 
 @runtime_checkable
 class SpecialIds(Protocol):
-    """The four special ids, as a tokenizer or a model's config has them."""
+    """The four special ids; a tokenizer and a model's config have these attributes."""
 
     pad_id: int
     unk_id: int
@@ -99,9 +99,9 @@ class SpecialIds(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The four special ids, the ids that every target begins with, and those of white space.
+    """The four special ids, the ids that begin every target, and the ids of white space.
 
-    `prefix_ids`: a language, for example. `blank_ids`: a target of these alone reads as empty.
+    `prefix_ids` begin every target, with a language for example. `blank_ids` are white space.
 
     >>> Vocabulary(bos_id=7).never_produced
     (0, 1, 7)
@@ -127,7 +127,7 @@ class Vocabulary:
         return tuple(sorted({self.pad_id, self.unk_id, self.bos_id} - {self.eos_id}))
 
     def wrong_in_prefix(self, prefix: Sequence[int]) -> list[int]:
-        """The special and the negative ids of a forced prefix; the end symbol may be the last id.
+        """The special and negative ids of a forced prefix, except an end symbol at its end.
 
         >>> Vocabulary().wrong_in_prefix([5, 2, -1, 3]), Vocabulary().wrong_in_prefix([3, 5])
         ([2, -1], [3])
@@ -144,10 +144,10 @@ DEFAULT_IDS = Vocabulary()
 
 
 def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows vocab"]:
-    """`log p(token)` in float32, or in float64 if the logits are; always a new tensor.
+    """`log p(token)` in float32, or in float64 for float64 logits; always a new tensor.
 
-    A row of -inf stays -inf, where torch's `log_softmax` gives NaN: no token may follow. Raises
-    `InputError` for logits that are NaN or +inf.
+    A row of -inf stays -inf, because no token may follow; torch's `log_softmax` gives NaN. Logits
+    that are NaN or +inf raise `InputError`.
 
     >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
     [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]

@@ -1,7 +1,7 @@
 """Sampling: targets drawn at random, with the model's probabilities.
 
-Temperature sharpens or flattens the distribution. Top-k and top-p cut off its tail, because the
-many improbable tokens together are drawn too often.
+Temperature sharpens or flattens the distribution. Top-k and top-p cut off its tail, because draws
+would take one of the many improbable tokens too often.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COLDEST = torch.finfo(torch.float32).tiny  # the lowest temperature that float3
 
 @dataclass(frozen=True)
 class Sampling:
-    """The settings of draws; a seed repeats them. `ValueError` for a number out of its range."""
+    """The settings of draws; a seed repeats draws. A number out of its range is a `ValueError`."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -58,12 +58,13 @@ def sample(
     n_best: int = 1,
     generator: torch.Generator | None = None,
 ) -> list[list[Hypothesis]]:
-    """`n_best` independent targets for each sentence, the most probable first; some may be equal.
+    """`n_best` independent targets for each sentence, the most probable first, some perhaps equal.
 
-    `state` has one row for each sentence. Each token is drawn from `shape_distribution`; score and
-    log-probability are the model's, before shaping. The same seed gives the same targets for the
-    same batch; another device or another batch gives others. A `generator` continues its draws from
-    batch to batch; None: a new generator with the seed of `sampling`.
+    `state` has one row for each sentence. The search draws each token from `shape_distribution`;
+    score and log-probability come from the model's distribution before shaping. Equal seeds give
+    equal targets for equal batches; another device or another batch gives other targets. A
+    `generator` continues its draws from batch to batch. None means a new generator with the seed of
+    `sampling`.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -104,7 +105,7 @@ def follow(
     rules: OutputRules,
     sentences: Int64[Tensor, " rows"],
 ) -> list[Hypothesis]:
-    """One hypothesis for each item of `sentences`: a step appends the token that `choose` returns.
+    """One hypothesis for each item of `sentences`; each step appends a token from `choose`.
 
     `state` has one row for each sentence; `sentences` may name a sentence several times. A row in
     which no token may follow gives `IMPOSSIBLE`.
@@ -141,12 +142,12 @@ def follow(
 def shape_distribution(
     log_probabilities: Float[Tensor, "rows vocab"], sampling: Sampling
 ) -> Float[Tensor, "rows vocab"]:
-    """The probabilities to draw from, shaped in this order:
+    """The probabilities to draw from, after three steps:
 
-    1. `softmax(log p / temperature)`: below 1 probable tokens gain, above 1 they lose.
-    2. The `top_k` most probable tokens, renormalised (Fan et al. 2018); 0 means all.
-    3. The fewest tokens whose probabilities sum to at least `top_p`, the most probable first,
-       renormalised (Holtzman et al. 2020); 1 means all.
+    1. `softmax(log p / temperature)` favours probable tokens if the temperature is below 1.
+    2. Top-k renormalises the `top_k` most probable tokens (Fan et al. 2018); 0 keeps all tokens.
+    3. Top-p renormalises the fewest most probable tokens whose probabilities sum to at least
+       `top_p` (Holtzman et al. 2020); 1 keeps all tokens.
 
     >>> shape_distribution(torch.tensor([[0.5, 0.3, 0.2]]).log(), Sampling(top_k=2))
     tensor([[0.6250, 0.3750, 0.0000]])

@@ -1,7 +1,7 @@
 """Attention (section 3.2): a query reads values, weighted by the match of query and key.
 
-Equation 1 is written twice: :func:`scaled_dot_product_attention` is plain and returns the weights;
-:func:`fused_attention` is the same sum in one kernel. A test holds them equal.
+Two functions compute equation 1. :func:`scaled_dot_product_attention` is plain and returns the
+weights; :func:`fused_attention` computes the sum in one kernel. A test holds both outputs equal.
 """
 
 import copy
@@ -42,12 +42,12 @@ def scaled_dot_product_attention(
 ) -> tuple[Float[Tensor, "... q_len d_value"], Float[Tensor, "... q_len k_len"]]:
     r"""Equation 1: :math:`\mathrm{softmax}(QK^T/\sqrt{d_k})\,V`, and the weights.
 
-    ``mask`` is boolean, True = may attend: ``(q_len, k_len)``, or all axes of the weights. A query
-    that may attend to no key has weights of zero and reads zeros. The division by
-    :math:`\sqrt{d_k}` keeps the variance of a score at 1 for every :math:`d_k`: the softmax does
-    not saturate (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
-    scales the others up. The returned weights are those before dropout. The paper has no dropout
-    there.
+    ``mask`` is boolean, True = may attend. Its axes are ``(q_len, k_len)``, or all axes of the
+    weights. A query that may attend to no key has weights of zero and reads zeros. The division by
+    :math:`\sqrt{d_k}` keeps the variance of a score at 1. So the softmax does not saturate for a
+    large :math:`d_k` (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
+    scales all other weights up. The paper drops no weights. The function returns the weights before
+    dropout.
 
     >>> keys = torch.eye(2)
     >>> output, weights = scaled_dot_product_attention(100 * keys, keys, torch.tensor([[1.], [2.]]))
@@ -84,7 +84,7 @@ def fused_attention(
     *,
     dropout: float = 0.0,
 ) -> tuple[Float[Tensor, "... q_len d_value"], Tensor | None]:
-    """The output of :func:`scaled_dot_product_attention` in one kernel, which keeps no weights.
+    """The output of :func:`scaled_dot_product_attention` from one kernel without weights.
 
     >>> output, weights = fused_attention(torch.zeros(1, 4), torch.zeros(3, 4), torch.ones(3, 2))
     >>> output.tolist(), weights
@@ -106,13 +106,13 @@ class MultiHeadAttention(nn.Module):
 
     :math:`\mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_h)W^O`, with :math:`\mathrm{head}_i =
     \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. One matrix holds the :math:`h` projections of the
-    queries, a second those of the keys, a third those of the values.
+    queries, a second matrix projects the keys, and a third the values.
 
     Departure from the paper: the projections have biases, because the authors' code has them.
 
     Without a key, ``forward`` is self-attention; without a value, the key is the value too.
     ``attention`` computes equation 1 in each head. ``dropout`` applies to the attention weights
-    while training; the paper drops none.
+    while training; the paper drops no weights.
 
     >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(3, 5, 8)
@@ -175,7 +175,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch heads k_len d_head"], Float[Tensor, "batch heads k_len d_head"]
     ]:
-        """Keys and values of each head, as the decoder's cache keeps them."""
+        """The keys and values of each head, which the decoder's cache keeps."""
         return self.split(self.key(key)), self.split(self.value(value))
 
     def with_weights(
@@ -227,8 +227,8 @@ class NoWeightsError(ValueError):
 def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
     """The attention, which also gives ``keep`` its queries, keys, values, mask and weights.
 
-    The kernel keeps no weights: the plain form runs in its place. Another attention without weights
-    raises NoWeightsError.
+    The kernel keeps no weights, so the plain form runs instead of the kernel. Any other attention
+    without weights raises NoWeightsError.
     """
     explicit = scaled_dot_product_attention if attention is fused_attention else attention
 

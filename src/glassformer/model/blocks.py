@@ -22,9 +22,9 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    r"""Section 3.3, equation 2: :math:`\max(0, xW_1 + b_1)W_2 + b_2`, the same at each position.
+    r"""Section 3.3, equation 2: :math:`\max(0, xW_1 + b_1)W_2 + b_2` at each position.
 
-    ``dropout`` applies between the two layers; the paper has none there.
+    ``dropout`` applies between the two layers; the paper has no dropout between the layers.
 
     >>> import torch
     >>> FeedForward(8, 32)(torch.zeros(2, 3, 8)).shape
@@ -56,11 +56,11 @@ class FeedForward(nn.Module):
 class ResidualBlock(nn.Module, Generic[S]):
     r"""A sublayer with its residual connection and its LayerNorm (section 3.1).
 
-    ``norm="post"``, the paper's: :math:`\mathrm{LayerNorm}(x + \mathrm{Dropout}(f(x)))`.
-    ``norm="pre"``: :math:`x + \mathrm{Dropout}(f(\mathrm{LayerNorm}(x)))`. Departure from the
-    paper: it trains deep models without warm-up (Xiong et al. 2020).
+    ``norm="post"``, as in the paper, is :math:`\mathrm{LayerNorm}(x + \mathrm{Dropout}(f(x)))`.
+    ``norm="pre"`` is :math:`x + \mathrm{Dropout}(f(\mathrm{LayerNorm}(x)))`. A pre-norm model
+    departs from the paper: a deep one trains without warm-up (Xiong et al. 2020).
 
-    ``forward`` hands ``context`` and ``options`` to the sublayer, such as the memory and a mask.
+    ``forward`` hands ``context`` (the memory) and ``options`` (a mask) to the sublayer.
 
     >>> import torch
     >>> block = ResidualBlock(FeedForward(8, 32), 8, dropout=0.1, norm="post")
@@ -93,12 +93,12 @@ class ResidualBlock(nn.Module, Generic[S]):
         return self.add(x, self.sublayer(self.before(x), *context, **options))
 
     def before(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
-        """The sublayer's input: the stream, normalised first if ``norm`` is "pre"."""
+        """The sublayer's input, which is the stream, normalised if ``norm`` is "pre"."""
         return self.norm(x) if self.norm_first else x
 
     def add(
         self, x: Float[Tensor, "batch len d_model"], output: Float[Tensor, "batch len d_model"]
     ) -> Float[Tensor, "batch len d_model"]:
-        """The stream plus the sublayer's output, normalised last if ``norm`` is "post"."""
+        """The sum of stream and sublayer's output, normalised if ``norm`` is "post"."""
         x = x + self.dropout(output)
         return x if self.norm_first else self.norm(x)

@@ -11,7 +11,7 @@ __all__ = ["BlockState", "DecoderState", "Memory", "check_rows"]
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoder's output: its states, and the mask that hides padding.
+    """The encoder's output: the encoder's states, and the mask that hides padding.
 
     >>> memory = Memory(torch.zeros(2, 7, 8), torch.ones(2, 1, 1, 7, dtype=torch.bool))
     >>> memory.states.shape
@@ -24,11 +24,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class BlockState:
-    """One decoder block's key-value cache: of the target so far, and of the memory.
+    """One decoder block's keys and values of the target so far, and of the memory.
 
-    The memory's keys and values are computed once a sentence; the target's grow by one position a
-    step. A step costs one row of the full pass and gives equal numbers, because the causal mask
-    hides later positions from earlier ones.
+    The block computes the memory's keys and values once a sentence. The target's keys and values
+    grow by one position a step. A step costs one row of the full pass. It gives equal numbers,
+    because the causal mask hides later positions from earlier positions.
     """
 
     self_keys: Float[Tensor, "rows heads tgt_len d_head"]
@@ -41,7 +41,7 @@ class BlockState:
         key: Float[Tensor, "rows heads 1 d_head"],
         value: Float[Tensor, "rows heads 1 d_head"],
     ) -> "BlockState":
-        """The cache after one more target position."""
+        """The cache with the key and value of one more target position."""
         return BlockState(
             torch.cat((self.self_keys, key), dim=2),
             torch.cat((self.self_values, value), dim=2),
@@ -60,7 +60,7 @@ class BlockState:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """The caches of all blocks, as a value: a step returns a new state."""
+    """The caches of all blocks; a step changes no state and returns a new state."""
 
     blocks: tuple[BlockState, ...]
     memory_mask: Bool[Tensor, "rows 1 #q_len src_len"]
@@ -75,7 +75,7 @@ class DecoderState:
         return self.memory_mask.size(0)
 
     def select(self, rows: Int[Tensor, " selected"]) -> "DecoderState":
-        """The state of the given rows, in that order; a row may be named more than once.
+        """The state of the given rows, in the order of ``rows``, which may repeat a row.
 
         So a beam follows its surviving hypotheses, and finished sentences leave the batch.
         """

@@ -13,10 +13,10 @@ __all__ = ["Decoder", "DecoderBlock"]
 
 
 class DecoderBlock(nn.Module):
-    """Masked self-attention, attention over the memory, feed-forward: three residual blocks.
+    """Three residual blocks: masked self-attention, attention over the memory, feed-forward.
 
-    :meth:`step` is :meth:`forward` for one position: it takes the keys and values of earlier
-    positions from the cache.
+    :meth:`step` is :meth:`forward` for one position; the cache holds the keys and values of
+    earlier positions.
 
     >>> import torch
     >>> x, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)
@@ -52,7 +52,7 @@ class DecoderBlock(nn.Module):
         return self.feed_forward(x)
 
     def start(self, memory: Float[Tensor, "batch src_len d_model"]) -> BlockState:
-        """The state before the first token: the memory's keys and values, none of the target."""
+        """The state before the first token: keys and values of the memory, none of the target."""
         cross_attention = self.cross_attention.sublayer
         keys, values = cross_attention.project_keys_and_values(memory, memory)
         empty = keys[:, :, :0]
@@ -64,7 +64,7 @@ class DecoderBlock(nn.Module):
         state: BlockState,
         memory_mask: Tensor | None = None,
     ) -> tuple[Float[Tensor, "rows 1 d_model"], BlockState]:
-        """One position attends to every key in the cache and to its own key."""
+        """Compute one position, which attends to every key in the cache and to its own key."""
         attention, cross_attention = self.self_attention.sublayer, self.cross_attention.sublayer
         y = self.self_attention.before(x)
         state = state.grown(*attention.project_keys_and_values(y, y))

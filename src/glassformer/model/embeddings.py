@@ -11,7 +11,7 @@ __all__ = ["ScaledEmbedding", "check_ids"]
 
 
 def check_ids(tokens: Tensor, vocab_size: int, *, what: str = "tokens") -> None:
-    """Refuse ids outside the vocabulary; the error names the first wrong id.
+    """Raise ValueError for ids outside the vocabulary; the error names the first wrong id.
 
     >>> check_ids(torch.tensor([1, 9]), 5)
     Traceback (most recent call last):
@@ -30,8 +30,8 @@ def check_ids(tokens: Tensor, vocab_size: int, *, what: str = "tokens") -> None:
 class ScaledEmbedding(nn.Module):
     r"""A row of the table for each token, times :math:`\sqrt{d_{model}}`.
 
-    The table begins as :math:`N(0, 1/d_{model})`, which suits an output matrix too, because both
-    may be tied. The factor brings the vectors to the size of the positions, which are added next.
+    Training begins with numbers from :math:`N(0, 1/d_{model})`, which suit an output matrix tied to
+    the table too. The factor brings the vectors to the size of the positional encoding.
     ``scale=False`` leaves the factor out (BART). On a CPU an id outside the vocabulary is an error.
 
     >>> ScaledEmbedding(10, 4)(torch.tensor([[3, 9]])).shape

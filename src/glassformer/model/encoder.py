@@ -10,7 +10,7 @@ __all__ = ["Encoder", "EncoderBlock"]
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention, then the feed-forward network, each in its residual block.
+    """Two residual blocks: self-attention, then the feed-forward network.
 
     ``dropout`` and ``norm`` go to the residual blocks; ``parts`` make the layers.
 
@@ -42,7 +42,7 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """The stack of blocks. Pre-norm blocks need one more LayerNorm at the end.
+    """The stack of blocks; pre-norm blocks need one more LayerNorm at the end.
 
     >>> import torch
     >>> Encoder([EncoderBlock(8, 2, 32) for _ in range(2)])(torch.zeros(3, 5, 8)).shape

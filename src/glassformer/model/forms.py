@@ -1,7 +1,7 @@
 """The forms of a model's parts, and a configuration's settings bound to them.
 
 The paper's model needs no more than :data:`PAPER`. Each departure comes from a later model: BART,
-Marian, M2M-100. The defaults of :class:`ModelConfig` are the paper's.
+Marian, M2M-100. The defaults of :class:`ModelConfig` follow the paper.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelParts:
-    """The forms that a model is built from, each a function or a class; the defaults are plain.
+    """The forms that a model is built from, functions or classes; the defaults are plain.
 
-    A form of one's own takes the arguments of the stock form in its place. ``dropout`` makes a
-    layer from its share, ``norm`` from its width, and ``attention`` computes equation 1.
+    Your own form takes the arguments of the default form. ``dropout`` makes a layer from the share
+    to drop, ``norm`` makes a layer from its width. ``attention`` computes equation 1.
     :class:`glassformer.parts.Parts` adds the forms of decoding and training.
 
     >>> from dataclasses import replace
@@ -72,7 +72,7 @@ class NormedPositions(nn.Module):
 
 
 def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
-    """The forms of a block, each bound to the forms inside it, as a residual block to its norm."""
+    """The forms of a block, each bound to the forms inside, as a residual block to its norm."""
     return replace(
         parts,
         self_attention=_with(parts.self_attention, attention=parts.attention),

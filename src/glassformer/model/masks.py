@@ -16,7 +16,7 @@ __all__ = ["check_mask", "padding_mask", "subsequent_mask", "target_mask"]
 def padding_mask(
     tokens: Int[Tensor, "batch len"], pad: int | Sequence[int]
 ) -> Bool[Tensor, "batch 1 1 len"]:
-    """Hide the padding: a query may attend to every key but ``pad`` (one id, or several).
+    """Hide the padding: a query may attend to every key except ``pad`` (one id, or several).
 
     >>> padding_mask(torch.tensor([[5, 6, 0]]), 0).tolist()
     [[[[True, True, False]]]]
@@ -33,7 +33,7 @@ def padding_mask(
 def subsequent_mask(
     length: int, *, device: torch.device | str | None = None
 ) -> Bool[Tensor, "length length"]:
-    """Hide the future: position ``i`` may attend to ``j <= i``, itself and earlier (section 3.2.3).
+    """Hide the future: position ``i`` may attend to each position ``j <= i`` (section 3.2.3).
 
     >>> subsequent_mask(3).int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
@@ -46,7 +46,7 @@ def subsequent_mask(
 def target_mask(
     tokens: Int[Tensor, "batch len"], pad: int | Sequence[int]
 ) -> Bool[Tensor, "batch 1 len len"]:
-    """The decoder's self-attention mask: no future, and no padding.
+    """The decoder's self-attention mask, which hides the future and the padding.
 
     >>> target_mask(torch.tensor([[2, 7, 0]]), 0).int().tolist()
     [[[[1, 0, 0], [1, 1, 0], [1, 1, 0]]]]
@@ -57,7 +57,7 @@ def target_mask(
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
     """Refuse a mask that is not boolean, or has neither two axes nor as many as the scores.
 
-    A mask of three axes would take sentences for heads.
+    The first axis of a mask of three axes would count as heads, not as sentences.
 
     >>> check_mask(torch.ones(2, 3), (2, 3))
     Traceback (most recent call last):

@@ -15,7 +15,7 @@ __all__ = ["PositionalEncoding", "TableOptions", "sinusoidal_positions"]
 
 
 class TableOptions(TypedDict, total=False):
-    """The options of :func:`sinusoidal_positions`, as :class:`PositionalEncoding` takes them."""
+    """The options of :func:`sinusoidal_positions` that :class:`PositionalEncoding` takes."""
 
     layout: Layout
     frequencies: Frequencies
@@ -30,12 +30,12 @@ def sinusoidal_positions(
     frequencies: Frequencies = "paper",
     offset: int = 0,
 ) -> Float[Tensor, "length d_model"]:
-    r"""Row ``p`` holds sines and cosines of :math:`(p + \mathrm{offset})\,\omega_i`.
+    r"""The table whose row ``p`` has sines and cosines of :math:`(p + \mathrm{offset})\,\omega_i`.
 
-    ``frequencies="paper"`` (section 3.5): :math:`\omega_i = 10000^{-2i/d_{model}}`.
-    ``"tensor2tensor"`` (the authors' code): :math:`\omega_i = 10000^{-i/(d_{model}/2-1)}`, which
-    reaches :math:`1/10000` exactly. ``layout="interleaved"`` is the paper's: sines in the even
-    columns, cosines in the odd; ``"halves"`` puts all sines first (tensor2tensor, Marian).
+    ``frequencies="paper"`` means :math:`\omega_i = 10000^{-2i/d_{model}}` (section 3.5).
+    ``"tensor2tensor"`` (the authors' code) means :math:`\omega_i = 10000^{-i/(d_{model}/2-1)}`,
+    whose last frequency is :math:`1/10000`. ``layout="interleaved"`` (the paper) puts sines in even
+    columns and cosines in odd ones; ``"halves"`` puts all sines first (tensor2tensor, Marian).
 
     >>> sinusoidal_positions(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
@@ -58,9 +58,9 @@ def sinusoidal_positions(
 class PositionalEncoding(nn.Module):
     """Adds to each embedding the vector of its position, then applies dropout (section 5.4).
 
-    ``kind="sinusoidal"`` has no parameters; ``"learned"`` is a table of ``max_length`` rows
-    (Gehring et al. 2017; BART begins at row 2: ``offset=2``). A sequence longer than ``max_length``
-    is an error. ``start`` is the position of the first token, for decoding step by step.
+    ``kind="sinusoidal"`` has no parameters; ``"learned"`` has a table of ``max_length`` rows
+    (Gehring et al. 2017). BART begins at row 2, so ``offset`` is 2. A sequence longer than
+    ``max_length`` is an error. ``start`` is the first token's position in step-by-step decoding.
 
     >>> PositionalEncoding(4)(torch.zeros(1, 2, 4))[0, 0].tolist()
     [0.0, 1.0, 0.0, 1.0]

@@ -19,13 +19,13 @@ __all__ = ["Transformer", "initialise"]
 
 
 class Transformer(nn.Module):
-    """From source and target tokens to the logits of each next target token.
+    """The model from source and target tokens to the logits of each next target token.
 
-    The decoder reads ``target``, which begins with the start symbol. Masks come from
-    ``config.pad_id`` if none is given. A ``source_mask`` of one row, ``(batch, 1, 1, src_len)``,
-    also hides its tokens from the decoder. One with a row for each query acts in the encoder alone.
-    A ``target_mask`` has a row for each query, because it also hides the future. Decoding step by
-    step gives these logits too: ``encode``, ``start``, then one ``step`` after another.
+    The decoder reads ``target``, which begins with the start symbol. By default the masks hide
+    padding. A ``source_mask`` of one row, ``(batch, 1, 1, src_len)``, also hides source tokens from
+    the decoder. A ``source_mask`` with a row for each query acts in the encoder alone. A
+    ``target_mask`` has a row for each query, because the mask also hides the future. Decoding step
+    by step gives equal logits: ``encode``, ``start``, then one ``step`` after another.
 
     >>> import torch
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -117,12 +117,12 @@ class Transformer(nn.Module):
         return self.decoder(embedded, memory.states, target_mask, memory.mask)
 
     def project(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
-        """Logits: a score of each token of the target vocabulary."""
+        """The logits, which are the scores of all tokens of the target vocabulary."""
         return F.linear(states, self.output_weight, self.output_bias)
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
-        """The matrix of the projection: the target embedding's weight if they are tied."""
+        """The projection's matrix, which is the target embedding's weight if both are tied."""
         return self.target_embedding.weight if self.output is None else self.output.weight
 
     def start(self, memory: Memory) -> DecoderState:
@@ -132,7 +132,7 @@ class Transformer(nn.Module):
     def step(
         self, tokens: Int[Tensor, " rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
-        """Read one token in each row; return the logits of the next one and the new state."""
+        """Read one token in each row; return the next token's logits and the new state."""
         check_rows(len(tokens), state.rows)
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
@@ -140,9 +140,9 @@ class Transformer(nn.Module):
 
 
 def initialise(model: nn.Module) -> None:
-    """Xavier-uniform matrices, zero biases; embeddings keep their N(0, 1/d_model).
+    """Set Xavier-uniform matrices and zero biases; embeddings keep their N(0, 1/d_model).
 
-    The paper names no initialisation; later post-norm models use this one.
+    The paper names no initialisation; later post-norm models use Xavier's.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):

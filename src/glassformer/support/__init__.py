@@ -1,1 +1,1 @@
-"""Helpers of every package: errors, files, hashes, threads, progress, languages."""
+"""Helpers for every package: errors, files, hashes, threads, progress, languages."""

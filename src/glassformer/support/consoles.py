@@ -1,6 +1,6 @@
-"""Consoles for lines that people read: a terminal breaks lines between words, a log never does.
+"""Consoles for lines that people read: lines break between words on a terminal, never in a log.
 
-So paths and commands can be copied from a log or a pipe.
+So a reader can copy paths and commands from a log or a pipe.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["new_console"]
 
-_WHOLE = 1_000_000  # columns where no line is broken
+_WHOLE = 1_000_000  # the width in columns of a log, where no line breaks
 
 
 def new_console(**settings: Any) -> "Console":
-    """A console of rich with these settings; every console of the program comes from here."""
+    """A console of rich with the given ``settings``; the program makes every console here."""
     from rich.console import Console
 
     console = Console(highlight=False, emoji=False, force_jupyter=False, **settings)

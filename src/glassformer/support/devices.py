@@ -1,4 +1,4 @@
-"""The device of a model, by the name that an option gives."""
+"""Finds the device of a model by the name that an option gives."""
 
 import torch
 
@@ -8,7 +8,7 @@ __all__ = ["device_of"]
 
 
 def device_of(name: str) -> torch.device:
-    """The device of that name; "auto" is cuda if there is one. UsageError if it does not exist.
+    """The device ``name``; "auto" prefers cuda to cpu. A missing device raises UsageError.
 
     If there is a GPU, torch's attention no longer uses cuDNN in this process. cuDNN compiles a
     kernel for each new shape, in a fifth of a second, and nearly every batch has a new shape.

@@ -1,7 +1,7 @@
-"""The errors that a person reads: one line each.
+"""The errors that a person reads, each with a message of one line.
 
-The line names the file, line or option, the value, the expected value and the way out. The command
-line prints it without a traceback and exits with 1 (:class:`InputError`) or 2
+A message names the file, line or option, the value, the expected value and the way out. The command
+line prints a message without a traceback and exits with 1 (:class:`InputError`) or 2
 (:class:`UsageError`).
 """
 
@@ -44,18 +44,18 @@ _WORDS = {
 
 
 class InputError(ValueError):
-    """The work cannot be done with this input; the message says why and what to do."""
+    """The program cannot work with an input; the message says why and what to do."""
 
 
 class ChecksumError(InputError):
-    """A file differs from its checksum: somebody has changed it, or it is damaged."""
+    """A file differs from its checksum, because somebody changed or damaged the file."""
 
 
 class UsageError(InputError):
-    """The call itself was wrong: an unknown option, a value out of its range.
+    """The call itself is wrong, because of an unknown option or a value out of its range.
 
-    ``argument`` names the argument at fault; the message begins with it. The command line prints
-    the option of that name in its place.
+    ``argument`` names the argument at fault, with which the message begins. The command line prints
+    the option's name instead of the argument's.
     """
 
     def __init__(self, message: str, *, argument: str = "") -> None:
@@ -64,7 +64,7 @@ class UsageError(InputError):
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, as a message says it.
+    """A number with its noun, for a message.
 
     >>> counted(1, "pair"), counted(29_000, "pair")
     ('1 pair', '29,000 pairs')
@@ -97,7 +97,7 @@ def check_choice(option: str, value: str, known: Iterable[str]) -> None:
 
 
 def expected_words(message: str) -> str:
-    """A message of pydantic's in this program's words.
+    """A message of pydantic, in the words of this program.
 
     >>> expected_words("String should have at most 40 characters")
     'expected at most 40 characters'

@@ -1,4 +1,4 @@
-"""Writing files: a kill at any moment leaves the old file or the new one, whole."""
+"""Writes files so that a kill at any moment leaves the old file or the new file, whole."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def check_output(option: str, path: Path) -> None:
-    """Refuse an output file before the work, if it could not be written after the work."""
+    """Before the work, refuse an output file that nobody could write after the work."""
     if path.is_dir():
         raise InputError(f"{option} {path}: a directory, expected a file: name a file in it")
     if not path.resolve().parent.is_dir():
@@ -41,10 +41,10 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing; it takes the place of ``path`` when the block ends well.
+    """Open a new file for writing, which replaces ``path`` when the block ends well.
 
-    A link stays a link: the file behind it is replaced. A device or a pipe is written to
-    directly, as the shell's ``>`` does. Errors: ``OSError`` that names ``path``.
+    If ``path`` is a link, the new file replaces the file behind the link. If ``path`` is a device
+    or a pipe, the block writes to ``path`` directly. An ``OSError`` names ``path``.
     """
     try:
         if path.exists() and not path.is_file():
@@ -64,13 +64,13 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
-        error.filename = str(path)  # a full disk names no file, and the partial file is our own
+        error.filename = str(path)  # a full disk's error names no file, others the partial file
         raise
 
 
 def flush(path: Path) -> None:
     """Wait until a file's content, or a directory's names, are on the disk."""
-    if os.name == "nt":  # Windows opens no directory, and flushes no file open for reading
+    if os.name == "nt":  # Windows opens no directory, and flushes no file that is open for reading
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -88,7 +88,7 @@ def flush_directory(directory: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an ``OSError`` that names no file, such as a full disk's, name ``path``."""
+    """If an ``OSError`` names no file, for instance on a full disk, let it name ``path``."""
     try:
         yield
     except OSError as error:
@@ -140,7 +140,7 @@ def whole_directory(directory: Path) -> Iterator[Path]:
 
 
 def remove_directory(directory: Path) -> None:
-    """Remove a directory. It loses its name first, so that a kill leaves no half of it there."""
+    """Remove a directory, after a change of its name, so that a kill leaves no half directory."""
     with _hidden(directory) as hidden:
         directory.rename(Path(hidden, "old"))
 
@@ -152,7 +152,7 @@ def remove_leftovers(parent: Path) -> None:
 
 
 def _hidden(directory: Path) -> "tempfile.TemporaryDirectory[str]":
-    """A directory beside ``directory`` that is removed at the end."""
+    """A hidden directory beside ``directory``, which disappears when the block ends."""
     return tempfile.TemporaryDirectory(
         prefix=f".{directory.name}-",
         suffix=".partial",

@@ -1,9 +1,9 @@
-"""SHA-256 of files: it shows damage and changes since a directory was written.
+"""SHA-256 of files, which shows damage and changes of a directory.
 
 A hash proves no origin: a person who changes a file on purpose can change its hash too.
 
 A directory that the program writes for itself has all hashes in its manifest, ``sha256.json``. A
-bundle has them in its ``config.json``.
+bundle has all hashes in its ``config.json``.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ MANIFEST = "sha256.json"
 
 
 def sha256(content: Path | bytes) -> str:
-    """The SHA-256 of a file or of bytes; InputError for a file that is not regular, or unreadable.
+    """The SHA-256 of a file or of bytes; InputError for an unreadable or irregular file.
 
     >>> sha256(b"abc")[:16]
     'ba7816bf8f01cfea'
@@ -32,7 +32,7 @@ def sha256(content: Path | bytes) -> str:
 
 
 def sha256_of_all(files: Iterable[Path]) -> str:
-    """The SHA-256 of the files' SHA-256, one after the other."""
+    """The SHA-256 of the files' SHA-256, one after another."""
     return sha256(b"".join(bytes.fromhex(sha256(path)) for path in files))
 
 

@@ -26,7 +26,7 @@ CODES = {name.lower(): code for code, name in _BY_CODE.items()}
 
 
 def language_name(code: str) -> str:
-    """The English name of a language code; the code itself if it is unknown.
+    """The English name of a language code; for an unknown code, the code itself.
 
     >>> language_name("de"), language_name("pt-BR"), language_name("tlh")
     ('German', 'Portuguese (BR)', 'tlh')

@@ -1,4 +1,4 @@
-"""Codes of languages, and the subwords by which a multilingual model knows its languages."""
+"""Codes of languages, and the subwords by which a multilingual model knows languages."""
 
 import re
 from collections import Counter
@@ -12,11 +12,11 @@ from glassformer.support.language_names import CODES
 
 __all__ = ["LanguageTokens", "language_of", "languages_in", "short_codes", "standard_code"]
 
-_SHOWN = 12  # codes in a message
+_SHOWN = 12  # number of codes in a message
 
 
 def standard_code(code: str) -> str:
-    """The code in the form of BCP 47: en for eng_Latn. Any other word stays as it is.
+    """The code in the form of BCP 47, such as en for eng_Latn. Any other word stays as it is.
 
     >>> [standard_code(code) for code in ("eng_Latn", "zho_Hans", "de_DE", "source")]
     ['en', 'zh-Hans', 'de-DE', 'source']
@@ -32,7 +32,7 @@ def standard_code(code: str) -> str:
 
 @cache
 def language_of(code: str | None) -> str:
-    """The shortest code of a language, from any code for it or its English name; "" without one.
+    """The shortest code of a language, from any code or the English name; "" for None.
 
     >>> [language_of(code) for code in ("zh-CN", "zho_Hant", "cmn", "Chinese", "DE", None)]
     ['zh', 'zh', 'zh', 'zh', 'de', '']
@@ -44,7 +44,7 @@ def language_of(code: str | None) -> str:
 
 
 def short_codes(codes: list[str]) -> dict[str, str]:
-    """For each code a short standard one: the language alone, if no other code has it.
+    """A short standard code for each code: the language alone if no other code has the language.
 
     >>> short_codes(["eng_Latn", "zho_Hans", "zho_Hant", "srp_Cyrl", "pes_Arab", "prs_Arab"])
     {'en': 'eng_Latn', 'zh-Hans': 'zho_Hans', 'zh-Hant': 'zho_Hant', 'sr': 'srp_Cyrl', \
@@ -64,7 +64,7 @@ def short_codes(codes: list[str]) -> dict[str, str]:
 
 
 def languages_in(subwords: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """The subwords that name languages, by short code; ``pattern`` finds the code in a subword.
+    """The subwords that name languages, by short code; ``pattern`` finds a subword's code.
 
     >>> languages_in([">>deu<<", "▁Hund", ">>fra<<"], re.compile(">>(.+)<<"))
     {'de': '>>deu<<', 'fr': '>>fra<<'}
@@ -75,19 +75,19 @@ def languages_in(subwords: Iterable[str], pattern: re.Pattern[str]) -> dict[str,
 
 @dataclass(frozen=True)
 class LanguageTokens:
-    """The languages of a multilingual model: its subword for each code.
+    """The languages of a multilingual model, with the model's subword for each code.
 
-    ``before`` "each": each side's text begins with its own language. "source": a source begins with
-    the language of the target.
+    If ``before`` is "each", source and target begin with their own languages. If ``before`` is
+    "source", the source begins with the language of the target.
     """
 
     subwords: Mapping[str, str]
     before: Literal["each", "source"] = "each"
 
     def pair(self, source: str | None, target: str | None) -> tuple[str | None, str]:
-        """The codes of both languages, as keys of ``subwords``, from any known form of each.
+        """The keys in ``subwords`` of both languages, from any known forms of the codes.
 
-        Raises UsageError for a language that is missing or unknown.
+        A missing or unknown language raises UsageError.
 
         >>> tokens = LanguageTokens({"en": "eng_Latn", "de": "deu_Latn"})
         >>> tokens.pair("en", "deu_Latn")
@@ -98,7 +98,7 @@ class LanguageTokens:
         return source and standard_code(source), self._known("target", target)
 
     def prefixes(self, source: str | None, target: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The subwords before a source, and those before its target.
+        """The subwords before a source, and the subwords before its target.
 
         >>> LanguageTokens({"en": "eng_Latn", "de": "deu_Latn"}).prefixes("en", "de")
         (('eng_Latn',), ('deu_Latn',))
@@ -108,7 +108,7 @@ class LanguageTokens:
         return (self.subwords[source or target],), (self.subwords[target],)
 
     def _known(self, side: str, asked: str | None) -> str:
-        """The code in ``subwords`` of the language ``asked``, which may have any known form."""
+        """The code in ``subwords`` of the language ``asked``, a code in any known form."""
         names = sorted(self.subwords)
         some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
         argument = f"{side}_language"

@@ -1,11 +1,11 @@
 """The progress of long work: a live line on a terminal, a line now and then in a log.
 
-A command opens :func:`shown_progress`; without it, as in a library call, nothing is shown. Inside,
-:func:`working` names a piece of work. Work inside other work shows no line of its own. While the
-outer work has no total, its line shows the inner total.
+A command opens :func:`shown_progress`; a library call opens no such block and shows no line. Inside
+the block, :func:`working` names a piece of work. Work inside other work shows no line of its own.
+If the outer work has no total, its line shows the inner total.
 
-All lines go to standard error. A thread writes them, so that work in C shows its time too. Other
-lines of the work are printed by :func:`console`, which puts them above the live line.
+A thread writes all lines to standard error, so that work in C shows its time too. :func:`console`
+prints other lines of the work above the live line.
 """
 
 import sys
@@ -28,7 +28,7 @@ _BETWEEN = 30.0  # seconds between two lines in a log
 _REFRESH = 0.25
 
 Advance = Callable[..., None]
-"""Called with the amount that is newly done, and perhaps with new words for the line."""
+"""A function that takes the newly done amount, and perhaps new words for the line."""
 
 
 @cache
@@ -39,7 +39,7 @@ def console() -> "Console":
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
-    """Inside the block, long work shows its progress."""
+    """A block in which long work shows its progress."""
     outermost, _Line.shown = not _Line.shown, True
     try:
         yield
@@ -51,7 +51,7 @@ def shown_progress() -> Iterator[None]:
 
 @contextmanager
 def working(words: str, total: float | None = None) -> Iterator[Advance]:
-    """A piece of work; yields a function that takes the amounts that are done.
+    """A piece of work, which yields a function that takes newly done amounts.
 
     >>> with working("packing", total=3) as advance:
     ...     for _ in range(3):
@@ -124,7 +124,7 @@ class _Line:
                 )
 
     def _share(self) -> str:
-        """How much is done, and the time that is left; without a total, the time so far."""
+        """The done share and the time that is left; without a total, the time so far."""
         if not self.total or not self.done:
             return f"{duration(time.monotonic() - self.began)} so far"
         share = min(1.0, self.done / self.total)

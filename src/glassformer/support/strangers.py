@@ -1,10 +1,10 @@
-"""Reads the files of strangers: each file becomes checked values, or one line of error.
+"""Reads the files of strangers; a file becomes checked values, or an error of one line.
 
-A bundle, an import, a document, settings or a learner's file may be damaged, or made to do harm.
-Each function here reads one kind of content. It bounds size, depth and growth, and refuses a file
-that is not regular. JSON becomes a record of the format's own type.
+A bundle, an import, a document, settings or a learner's file may be damaged or harmful. Each
+function here reads one kind of content. It bounds size, depth and growth, and refuses a file that
+is not regular. JSON becomes a record of the format's own type.
 
-Texts (:mod:`glassformer.data.lines`) and bodies of requests have doors of their own.
+Other modules read texts (:mod:`glassformer.data.lines`) and bodies of requests.
 """
 
 import lzma
@@ -59,17 +59,17 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 MOST_JSON = 64 << 20
-"""The most bytes of a list of tokens; 256,000 tokens with their merges have half as many."""
+"""The greatest size of a list of tokens; 256,000 tokens with their merges need half the size."""
 _MOST_SETTINGS = 16 << 20
-_MOST_VALUES = 4_000_000  # of a JSON file: each may take far more memory than bytes
-_MOST_YAML, _MOST_DEPTH = 64 << 10, 20  # bytes, and lists in lists: its reader is slow
+_MOST_VALUES = 4_000_000  # values of a JSON file, which may take far more memory than bytes
+_MOST_YAML, _MOST_DEPTH = 64 << 10, 20  # bytes, and depth of lists; YAML's reader is slow
 _MOST_UNPACKED = 16 << 30  # bytes of a zip file: the largest models have a few GB
 _MOST_MEMBERS = 10_000
-_MOST_GROWTH = 100  # of a member of a zip file; text grows to 3 to 10 times
-_PIECE = 1 << 20  # bytes that are unpacked at once
-_SMALL = 64 << 20  # bytes that a member may grow to, however short it is packed
+_MOST_GROWTH = 100  # growth of a zip file's member; text grows to 3 to 10 times its size
+_PIECE = 1 << 20  # bytes to unpack at once
+_SMALL = 64 << 20  # bytes that any member may grow to
 _SHOWN = 40  # characters of a value in a message
-_SHORT = reprlib.Repr()  # it looks at the beginning of a value only
+_SHORT = reprlib.Repr()  # a Repr looks only at the beginning of a value
 _SHORT.maxstring = _SHORT.maxother = 2 * _SHOWN
 _OF_VALUES = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)  # of YAML's tags
 _DAMAGED = (  # the errors of the readers of zip files
@@ -79,10 +79,10 @@ _DAMAGED = (  # the errors of the readers of zip files
 
 
 def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
-    """Refuse a pipe, a device or a directory before it is opened.
+    """Before a program opens ``path``, refuse a pipe, a device or a directory.
 
-    A pipe can wait for ever, a device need not end, and neither can be read twice. A link to a
-    regular file is welcome: caches of models consist of links.
+    A pipe can wait for ever, and a device need not end. Nobody can read a pipe or a device twice. A
+    link to a regular file is welcome: caches of models consist of links.
 
     Raises:
         InputError: no regular file, or larger than ``most_bytes``.
@@ -102,7 +102,7 @@ def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
 
 @contextmanager
 def opened(path: Path, *, most_bytes: int | None = None) -> Iterator[BufferedReader]:
-    """A regular file of at most so many bytes, to read; InputError names a faulty one."""
+    """A regular file of at most ``most_bytes`` bytes, to read; InputError names a faulty file."""
     try:
         check_regular(path, most_bytes=most_bytes)
         with path.open("rb") as file:
@@ -112,13 +112,13 @@ def opened(path: Path, *, most_bytes: int | None = None) -> Iterator[BufferedRea
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
-    """The content of a file; errors as of :func:`opened`."""
+    """The content of a file; :func:`opened` raises the errors."""
     with opened(path, most_bytes=most_bytes) as file:
         return file.read(most_bytes)
 
 
 def read_text(path: Path, *, most_bytes: int) -> str:
-    """The content of a file in UTF-8; errors as of :func:`opened`."""
+    """The content of a file in UTF-8; :func:`opened` raises the errors."""
     try:
         return read_bytes(path, most_bytes=most_bytes).decode()
     except UnicodeDecodeError as error:
@@ -131,7 +131,7 @@ def read_json(path: Path, kind: type[T], *, most_bytes: int = _MOST_SETTINGS) ->
 
 
 def parsed_json(content: bytes, kind: type[T], origin: object) -> T:
-    """JSON content as a ``kind``, nested 200 deep at most; InputError calls it ``origin``."""
+    """JSON content, nested at most 200 deep, as a ``kind``; an InputError names ``origin``."""
     if (values := sum(map(content.count, (b"[", b"{", b",")))) > _MOST_VALUES:
         raise InputError(f"{origin}: {values:,} values: expected at most {_MOST_VALUES:,}")
     try:
@@ -142,7 +142,7 @@ def parsed_json(content: bytes, kind: type[T], origin: object) -> T:
 
 
 def validated(values: object, kind: type[T], origin: object) -> T:
-    """Values that were JSON as a ``kind``; InputError calls them ``origin``."""
+    """The ``values`` of JSON content as a ``kind``; an InputError names ``origin``."""
     try:
         value: T = _adapter(kind).validate_python(values)
     except ValidationError as error:
@@ -151,7 +151,7 @@ def validated(values: object, kind: type[T], origin: object) -> T:
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first fault of a record: its place, the value, and the expected one.
+    """The first fault of a record: the fault's place, the value, and the expected value.
 
     >>> try: TypeAdapter(dict[str, int]).validate_python({"size": "many"})
     ... except ValidationError as error: first_fault(error)
@@ -161,7 +161,7 @@ def first_fault(error: ValidationError) -> str:
     words = expected_words(fault["msg"])
     if fault["type"] == "json_invalid":
         return f"not JSON, or cut short ({words.removeprefix('expected JSON: ')}): copy it anew"
-    # A union's branches are places too; their names have brackets.
+    # The branches of a union are places too, whose names have brackets.
     place = ".".join(str(part)[:_SHOWN] for part in fault["loc"] if "[" not in str(part))
     if place and words.startswith("expected"):
         place += f" {shown(fault['input'])}"
@@ -169,7 +169,7 @@ def first_fault(error: ValidationError) -> str:
 
 
 def read_yaml(path: Path) -> dict[str, object]:
-    """The mapping in a YAML file. An alias is refused: ten lines of them unfold to gigabytes."""
+    """The mapping in a YAML file without aliases: ten lines of aliases unfold to gigabytes."""
     import yaml
 
     text = read_text(path, most_bytes=_MOST_YAML)
@@ -180,7 +180,7 @@ def read_yaml(path: Path) -> dict[str, object]:
                 raise ValueError("it has an alias: write the value out")
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MOST_DEPTH:  # its reader takes seconds for thousands
+            if depth > _MOST_DEPTH:  # YAML's reader takes seconds for thousands
                 raise ValueError(f"it is nested more than {_MOST_DEPTH} deep")
         content = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:  # such as the date 2030-13-45
@@ -193,15 +193,14 @@ def read_yaml(path: Path) -> dict[str, object]:
 def read_tensors(
     path: Path, shapes: Mapping[str, Sequence[int] | None] | None = None, *, exact: bool = False
 ) -> Iterator[tuple[str, "Tensor"]]:
-    """Name and numbers of each tensor in a safetensors file, read when it is asked for.
+    """The name and the numbers of each tensor in a safetensors file, read one by one.
 
-    The names and shapes in the header are compared with ``shapes`` before any number is read. So a
-    foreign file costs no memory. A tensor with the shape None is passed over; without ``shapes``,
-    all are read. ``exact`` is for a file that the program has written: each tensor keeps its type
-    and its values.
+    The function first compares names and shapes in the header with ``shapes``, so that a foreign
+    file costs no memory. It passes over a tensor with the shape None; without ``shapes``, it reads
+    all tensors. With ``exact``, for a file of the program's own, each tensor keeps its type and its
+    values.
 
-    Raises InputError for another name or shape, or for numbers that are not floating-point ones, or
-    not finite.
+    Another name or shape, or numbers that are not finite floating-point numbers, raise InputError.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -219,7 +218,7 @@ def read_tensors(
                     raise InputError(
                         f"{path}: {name} is of {tensor.dtype}, expected floating-point numbers"
                     )
-                # Copied: in the file's mapping, numbers are not aligned as torch aligns its own.
+                # A copy is needed: in the file's mapping, numbers lack torch's alignment.
                 tensor = tensor.to(torch.get_default_dtype(), copy=True)
                 if not torch.isfinite(tensor).all():
                     raise InputError(
@@ -235,7 +234,7 @@ def read_tensors(
 def _expected(
     path: Path, file: "safe_open", shapes: Mapping[str, Sequence[int] | None]
 ) -> list[str]:
-    """The names of the tensors to read, once the whole header is as expected."""
+    """The names of the tensors to read, after a check of the whole header."""
     names: list[str] = file.keys()
     if unknown := set(names) - shapes.keys():
         raise InputError(
@@ -255,9 +254,9 @@ def _expected(
 def read_members(
     source: Path | BinaryIO, origin: object, wanted: Callable[[str], bool], *, most_bytes: int
 ) -> Iterator[tuple[zipfile.ZipInfo, Iterator[bytes]]]:
-    """Each ``wanted`` file of a zip file, and its content in pieces; errors call it ``origin``.
+    """Each ``wanted`` file of a zip file, and its content in pieces; errors name ``origin``.
 
-    Raises InputError for a damaged file, for too much content, or for a name that leads elsewhere.
+    A damaged file, too much content, or a name that leads elsewhere raises InputError.
     """
     with _opened_zip(source, origin) as archive:
         members = [each for each in _members(archive, origin) if wanted(each.filename)]
@@ -274,7 +273,7 @@ def _opened_zip(source: Path | BinaryIO, origin: object) -> zipfile.ZipFile:
 
 
 def _pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, origin: object) -> Iterator[bytes]:
-    """The content of a member; it stops at the size that the list of members says."""
+    """The content of a member, up to the size in the archive's list of members."""
     try:
         with archive.open(info) as content:
             while piece := content.read(_PIECE):
@@ -284,7 +283,7 @@ def _pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, origin: object) -> 
 
 
 def _members(archive: zipfile.ZipFile, origin: object) -> list[zipfile.ZipInfo]:
-    """The files in an archive, all in places below it."""
+    """The files in an archive, none of which leads elsewhere."""
     members = archive.infolist()
     if len(members) > _MOST_MEMBERS:
         raise InputError(f"{origin}: {len(members):,} members: expected at most {_MOST_MEMBERS:,}")
@@ -298,7 +297,7 @@ def _members(archive: zipfile.ZipFile, origin: object) -> list[zipfile.ZipInfo]:
 
 
 def _check_growth(members: Sequence[zipfile.ZipInfo], origin: object, most_bytes: int) -> None:
-    """Raise InputError if the members are too large, or far larger than they are packed."""
+    """Raise InputError if the members are too large, or far larger than their packed sizes."""
     if (size := sum(info.file_size for info in members)) > most_bytes:
         raise InputError(
             f"{origin}: {size >> 20:,} MiB unpacked: expected at most {most_bytes >> 20:,} MiB"
@@ -312,7 +311,7 @@ def _check_growth(members: Sequence[zipfile.ZipInfo], origin: object, most_bytes
 
 
 def member_names(path: Path) -> list[str]:
-    """The names in a zip file; none if ``path`` is another file."""
+    """The names in a zip file; an empty list if ``path`` is another file."""
     check_regular(path)
     if not zipfile.is_zipfile(path):
         return []
@@ -322,7 +321,7 @@ def member_names(path: Path) -> list[str]:
 
 @contextmanager
 def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
-    """A temporary directory with the ``wanted`` files of a zip file; errors of `read_members`."""
+    """A temporary directory with the ``wanted`` files of a zip file, from `read_members`."""
     with tempfile.TemporaryDirectory(prefix="glassformer-") as temporary:
         place = Path(temporary)
         for info, content in read_members(path, path, wanted, most_bytes=_MOST_UNPACKED):
@@ -339,7 +338,7 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
 
 
 def shown(value: object) -> str:
-    """A stranger's value in a message: short, and on one line.
+    """A stranger's value as short text on one line, for a message.
 
     >>> shown("a dog\\n"), shown([["a"]] * 99)
     ("'a dog\\\\n'", "[['a'], ['a'], ['a'], ['a'], ['a'], ['a'…")

@@ -21,10 +21,9 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def unfilled(build: Callable[[], M]) -> M:
-    """The module that ``build`` makes, on the meta device: names and shapes, without the memory.
+    """The module that ``build`` makes, on the meta device: names and shapes, without memory.
 
-    A module that cannot be built there, or whose constructor computes a buffer, is built with
-    memory.
+    If ``build`` fails on the meta device, or computes a buffer, the module gets memory.
     """
     with suppress(RuntimeError), torch.device("meta"):
         module = build()
@@ -35,9 +34,9 @@ def unfilled(build: Callable[[], M]) -> M:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """Each parameter once, by its name: tied ones under the first of their names.
+    """Each parameter once, by its name; a tied parameter has the first of its names.
 
-    Also the numbers that a module learns in a persistent buffer, such as a moving mean.
+    The result also holds numbers that a module learns in a buffer, such as a moving mean.
     """
     learnt = {name: x for name, x in _buffers(model).items() if torch.isfinite(x).all()}
     stored = dict(model.named_parameters()) | learnt
@@ -58,9 +57,9 @@ def _buffers(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -> None:
-    """Fill the model's parameters; those on the meta device become the tensors of ``stored``.
+    """Fill the model's parameters; ``stored`` replaces parameters on the meta device.
 
-    Raises InputError if one is missing. Their names and shapes must be the model's.
+    A missing tensor raises InputError. ``stored`` must have the model's names and shapes.
     """
     if missing := dict(model.named_parameters()).keys() - stored.keys():
         raise InputError(f"{origin}: the weights lack {min(missing)} ({len(missing)} missing)")
@@ -71,10 +70,10 @@ def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -
 def save_tensors(
     tensors: dict[str, Tensor], path: Path, *, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write a safetensors file at once, with the rights that any new file has.
+    """Write a safetensors file at once, with the permissions of any new file.
 
     ``safetensors.save`` would hold the weights twice more. ``save_file`` replaces the open file by
-    a new one, which only its owner can read, and does not flush it. Errors: ``OSError``.
+    a new file, which only its owner can read, and does not flush it. A full disk is an ``OSError``.
     """
     with open_atomically(path) as file:
         rights = os.fstat(file.fileno()).st_mode & 0o777

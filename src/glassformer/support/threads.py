@@ -1,6 +1,6 @@
-"""Work on several threads, and the number of threads that torch computes with.
+"""Runs work on several threads, and sets the number of threads with which torch computes.
 
-torch has one setting for the whole program. A thread copies it at its first computation.
+torch has one setting for the whole program. A thread copies the setting at its first computation.
 """
 
 import threading
@@ -24,7 +24,7 @@ _STARTING = threading.Lock()
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Set ``count`` for this thread, and for threads that first compute in the block; then restore.
+    """Set ``count`` in the block, for this thread and for threads that first compute there.
 
     >>> with torch_threads(1):
     ...     torch.get_num_threads()
@@ -39,9 +39,9 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def pool_of_single_threads(count: int) -> ThreadPoolExecutor:
-    """A pool of ``count`` threads; in each, torch computes without helper threads.
+    """A pool of ``count`` threads, in which torch computes without helper threads.
 
-    The setting of all other threads is unchanged as soon as the pool has started.
+    After the start of the pool, all other threads have their old setting.
     """
     started = threading.Barrier(count + 1)
 
@@ -70,9 +70,9 @@ def in_order(
 ) -> Iterator[B]:
     """The results of ``work`` in the order of the items, as a stream of bounded memory.
 
-    ``threads`` items are under way at once, and one more waits. With 1, the caller's thread works.
-    ``waits``: whether the next item is still to come; then the results of all others come first. An
-    InputError of ``items`` comes after the results of the items before it.
+    ``threads`` items are under way at once, and one more item waits. If ``threads`` is 1, the
+    caller's thread works. While ``waits`` is true, the next item is still to come, so the results
+    of earlier items come first. An InputError of ``items`` comes after the earlier items' results.
 
     >>> list(in_order(str.upper, ["a", "b", "c"], threads=2))
     ['A', 'B', 'C']
