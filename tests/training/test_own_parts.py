@@ -150,7 +150,7 @@ def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder
 def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder, monkeypatch):
     monkeypatch.setattr(loop.Learner, "update", lambda *_, **__: pytest.fail("trained"))
     parts = replace(FAST, attention=colder)
-    with pytest.raises(UsageError, match="which the fast decoder does not know"):
+    with pytest.raises(InputError, match="which the fast decoder does not know"):
         train(config(), recorder, parts=parts)
 
 
@@ -189,7 +189,7 @@ class NoStart(nn.Module):
 @pytest.mark.parametrize("decoder", [PLAIN.decoder, FAST.decoder])
 def test_parts_that_cannot_decode_are_refused_before_the_first_update(config, decoder):
     parts = replace(PLAIN, positions=NoStart, decoder=decoder)
-    with pytest.raises(UsageError, match=r"these parts cannot decode: TypeError: .*") as refused:
+    with pytest.raises(InputError, match=r"these parts the translator fails: TypeE") as refused:
         train(config(updates=1), parts=parts)
     assert "\n" not in str(refused.value)
 

@@ -129,7 +129,7 @@ def whole_directory(directory: Path) -> Iterator[Path]:
     directory beside it, for :func:`remove_leftovers`.
     """
     with _hidden(directory) as hidden:
-        unfinished = Path(hidden, "new")
+        unfinished = hidden / "new"
         unfinished.mkdir()
         yield unfinished
         flush_directory(unfinished)
@@ -142,7 +142,7 @@ def whole_directory(directory: Path) -> Iterator[Path]:
 def remove_directory(directory: Path) -> None:
     """Remove a directory, after a change of its name, so that a kill leaves no half directory."""
     with _hidden(directory) as hidden:
-        directory.rename(Path(hidden, "old"))
+        directory.rename(hidden / "old")
 
 
 def remove_leftovers(parent: Path) -> None:
@@ -151,11 +151,12 @@ def remove_leftovers(parent: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _hidden(directory: Path) -> "tempfile.TemporaryDirectory[str]":
+@contextmanager
+def _hidden(directory: Path) -> Iterator[Path]:
     """A hidden directory beside ``directory``, which disappears when the block ends."""
-    return tempfile.TemporaryDirectory(
-        prefix=f".{directory.name}-",
-        suffix=".partial",
-        dir=directory.parent,
-        ignore_cleanup_errors=True,
-    )
+    prefix, suffix = f".{directory.name}-", ".partial"
+    hidden = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=directory.parent))
+    try:
+        yield hidden
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)

@@ -16,7 +16,7 @@ from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, check_own
-from glassformer.support.errors import InputError, UsageError, counted
+from glassformer.support.errors import InputError, counted
 from glassformer.support.progress import duration, shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
@@ -172,7 +172,7 @@ def new_trainer(
 
 
 def _try_decoder(model: Transformer, parts: Parts, device: torch.device) -> None:
-    """Decode one token: UsageError now, not after hours, for own parts that cannot."""
+    """Decode one token: InputError now, not after hours, for own parts that cannot."""
     token = torch.full((1,), model.config.bos_id, device=device)
     try:
         with torch.inference_mode():
@@ -181,7 +181,9 @@ def _try_decoder(model: Transformer, parts: Parts, device: torch.device) -> None
     except Exception as error:
         if not parts.own:
             raise
-        raise UsageError(f"these parts cannot decode: {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"with these parts the translator fails: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
