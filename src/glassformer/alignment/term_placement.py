@@ -124,13 +124,13 @@ def term_places(
         taken = any(meet(link.target, place) for place in forms_held)
         if source[link.source[0]].isalnum() and not taken:
             surest[link.target] = max(link, surest.get(link.target, link), key=lambda x: x.weight)
-    order = [span for span in words(target) if target[span[0]].isalnum()]
+    word_spans = [span for span in words(target) if target[span[0]].isalnum()]
     for term, *_ in in_source:
-        if term not in places and (run := _surest_run(order, surest, term)):
+        if term not in places and (run := _surest_run(word_spans, surest, term)):
             places[term] = run
     for term, *_ in in_source:
         if term not in places:
-            left = [s for s in order if not any(meet(s, place) for place in places.values())]
+            left = [s for s in word_spans if not any(meet(s, place) for place in places.values())]
             linked = {link.target for link in links if meet(link.source, term)}
             choices = (
                 [span for span in left if span in linked],

@@ -171,7 +171,7 @@ class _Products:
         return float(max(_LEAST_GAIN * lines, _LEAST_DEVIATIONS * deviation))
 
     def sums(self, start: int, stop: int) -> NDArray[np.float64]:
-        """One sum for each offset from -10 to 10."""
+        """The sum of the products of lines ``start`` to ``stop``, at each offset from -10 to 10."""
         total = np.zeros(2 * _FARTHEST + 1)
         source, target = self._lines(start, stop)
         for left, right in self._tables:

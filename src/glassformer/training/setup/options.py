@@ -306,10 +306,10 @@ class TrainConfig(
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: set joint to false")
         if self.both_ways and not self.joint:
-            raise ValueError("both_ways needs one vocabulary: joint true, or both_ways 0")
+            raise ValueError("both_ways needs one vocabulary: set joint to true, or both_ways to 0")
         if self.tying in ("three-way", "embeddings") and not self.joint:
             raise ValueError(
-                f"{self.tying} tying needs one vocabulary: joint true, or tying target"
+                f"{self.tying} tying needs one vocabulary: set joint to true, or tying to target"
             )
         # Without a preset the data choose it; the largest width is a multiple of the others.
         sizes = presets[self.preset] if self.preset else {"d_model": presets["big"]["d_model"]}

@@ -89,7 +89,8 @@ def test_a_pegasus_of_others_is_refused(directory):
     """It sums up; but `export` writes pre-norm models as Pegasus, and reads them again."""
     change_json(directory / "config.json", model_type="pegasus")
     assert refusal(directory) == (
-        "DIRECTORY: a pegasus model summarises texts, unless `export` has written it; import reads"
+        "DIRECTORY: import reads a pegasus model, which summarises texts, only if `export` wrote"
+        " it; it reads"
         " marian, m2m_100, mbart"
     )
 

@@ -56,10 +56,10 @@ def _title(size: str, table: TableOptions) -> str:
 def _default_columns(d_model: int, layout: Layout | None) -> list[int]:
     """Columns whose waves are neither zigzags nor straight lines."""
     half = d_model // 2
-    rates = dict.fromkeys((d_model // 10, 3 * d_model // 20))
+    waves = dict.fromkeys((d_model // 10, 3 * d_model // 20))
     if layout == "halves":
-        return [column for rate in rates for column in (rate, half + rate)]
-    return [column for rate in rates for column in (2 * rate, 2 * rate + 1)]
+        return [column for wave in waves for column in (wave, half + wave)]
+    return [column for wave in waves for column in (2 * wave, 2 * wave + 1)]
 
 
 def plot_position_heatmap(

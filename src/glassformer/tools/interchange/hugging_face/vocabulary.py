@@ -136,8 +136,8 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
         return _exported(directory, options.glassformer)
     if model_type not in _TOKENIZERS:
         raise InputError(
-            f"{directory}: a {model_type} model summarises texts, unless `export` has written it;"
-            f" import reads {', '.join(_TOKENIZERS)}"
+            f"{directory}: import reads a {model_type} model, which summarises texts, only if"
+            f" `export` wrote it; it reads {', '.join(_TOKENIZERS)}"
         )
     kind = options.tokenizer_class or settings.tokenizer_class
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
