@@ -14,7 +14,7 @@
 #
 # `self.self_attention` and `self.feed_forward` are residual blocks: LayerNorm(x + Dropout(f(x))),
 # with the attention or the network as f (section 3.1). Calling one with x and the mask does all
-# of that. The mask needs its name, `mask=mask`: `self.self_attention(x, mask)` takes it for the key.
+# of that. The mask needs its name, `mask=mask`: `self.self_attention(x, mask)` takes it for a key.
 #
 # With `norm="pre"` a residual block is x + Dropout(f(LayerNorm(x))). So the last block ends without
 # a LayerNorm, and the stack has a LayerNorm more, at its end.
