@@ -492,8 +492,9 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
             f"{tmp_path / 'own'}: trained with '{part}': give parts with that name (in Python),"
             " or train anew with the package's parts"
         )
-    with pytest.raises(InputError, match="trained with 'attention"):
-        Translator.load(tmp_path / "own")
+    for load in (Translator.load, load_bundle):  # without parts
+        with pytest.raises(InputError, match="trained with 'attention"):
+            load(tmp_path / "own")
 
 
 def test_a_stranger_s_name_of_a_part_stays_one_line(tokenizers, tmp_path):
