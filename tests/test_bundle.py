@@ -278,7 +278,7 @@ FAULTS = {
     "no weights": (lambda d: (d / "model.safetensors").unlink(), "model.safetensors: cannot be"),
     "cut weights": (cut("model.safetensors"), "model.safetensors: cannot be read as safetensors"),
     "a weight less": (without_a_weight, "the weights lack source_embedding.weight .1 missing"),
-    "a weight more": (with_a_foreign_weight, "unknown weight 'extra' .1 unknown"),
+    "a weight more": (with_a_foreign_weight, "the weight 'extra' is unknown .1 unknown"),
     "another shape": (
         with_another_shape,
         r"source_embedding.weight has the shape \(3, 4\)",
@@ -440,7 +440,7 @@ def test_weights_that_are_finite_but_far_too_large_are_a_line(saved, beam):
     with_weights(lambda weight: torch.full_like(weight, 1e20))(saved)
     translator = Translator(load_bundle(saved, verify=False))
 
-    with pytest.raises(InputError, match=r"logits that are NaN or \+inf .*the weights are damaged"):
+    with pytest.raises(InputError, match=r"NaN or \+inf as logits .*check the weights"):
         translator.translate(["a dog"], beam=beam)
 
 

@@ -473,7 +473,10 @@ def test_a_translator_is_shown_in_one_line(translator):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"glossary": {"dog": ""}}, "glossary: 'dog' has a blank target term: give it words"),
+        (
+            {"glossary": {"dog": ""}},
+            "glossary: the target term of 'dog' is blank: write at least one word",
+        ),
         (
             {"glossary": {"dog": "Hund " * 50}},
             "a translation with the glossary's terms has 51 subwords, .* for 40: shorten the terms",

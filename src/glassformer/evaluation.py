@@ -70,7 +70,7 @@ _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams is called chrF++
 _FOUR_GRAMS = 0.2  # BLEU needs at least this share of references with a 4-gram
 _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with other text"
 
-# :func:`evaluate` takes a protocol, because the translator imports this module.
+# `evaluate` takes a protocol in place of Translator, because translator.py imports this file.
 
 
 @runtime_checkable
@@ -158,12 +158,12 @@ def corpus_scores(
 ) -> Scores:
     """Score translations against one list of references, or several lists of the same length.
 
-    The scores are cased BLEU, chrF++ (chrF with word order 2), TER, exact match and the paper
-    ruler. An exact match equals one of its references, character for character. ``language`` is any
-    code or the English name of the target language. BLEU's tokeniser depends on ``language`` for
-    scripts without spaces, which have no TER and no paper ruler. The paper ruler needs a language
-    for which Moses has rules, and the extra ``ruler``; otherwise ``paper_ruler`` is None. ``quick``
-    leaves out TER and the ruler.
+    The scores are cased BLEU, chrF++ (chrF with word order 2), TER, exact match, and
+    :func:`paper_ruler`. An exact match equals one of its references, character for character.
+    ``language`` is any code or the English name of the target language. BLEU's tokeniser depends on
+    ``language`` for scripts without spaces, for which ``ter`` and ``paper_ruler`` are None.
+    ``paper_ruler`` is also None without the extra ``ruler``, and for a language for which Moses has
+    no rules. ``quick`` leaves out TER and ``paper_ruler``.
 
     Raises:
         InputError: no sentences, or not as many references as translations.

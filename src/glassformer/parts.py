@@ -38,7 +38,7 @@ __all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself", "rebu
 
 @dataclass(frozen=True, kw_only=True)
 class Parts(ModelParts, DecodingParts):
-    """The forms, each a function or a class. The defaults are the plain ones.
+    """The functions and classes that build, run and train a model; the defaults are readable.
 
     ``model`` builds a Transformer from a configuration and these parts; the fields of
     :class:`ModelParts` make the layers. The fields of :class:`DecodingParts` decode with the model;

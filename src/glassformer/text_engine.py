@@ -33,7 +33,7 @@ _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of som
 
 @dataclass(frozen=True)
 class SegmentTranslation:
-    """The model's translation of one segment, and its span in the whole translation."""
+    """The model's translation of one segment; ``span`` is its place in the whole translation."""
 
     segment: Segment
     text: str
@@ -205,16 +205,16 @@ class TextEngine:
         The translation of a text of several segments joins the segments' best hypotheses.
         """
         rest = iter(hypotheses)
-        of_texts = [[next(rest) for _ in row] for row in rows]
-        # Each text has a list of translations; a translation has one hypothesis for each segment.
+        beams_by_text = [[next(rest) for _ in row] for row in rows]
+        # Each text has a list of candidates; a candidate has one hypothesis for each segment.
         ranked = [
-            [[beam[0] for beam in of_text]] if len(of_text) != 1 else [[h] for h in of_text[0]]
-            for of_text in of_texts
+            [[beam[0] for beam in beams]] if len(beams) != 1 else [[h] for h in beams[0]]
+            for beams in beams_by_text
         ]
-        tokens = [h.tokens for of_text in ranked for translation in of_text for h in translation]
+        tokens = [h.tokens for candidates in ranked for chosen in candidates for h in chosen]
         # joined() puts the source's white space around each segment.
         decoded = map(str.strip, self.target.decode_batch(tokens))
-        for text, row, of_text in zip(texts, rows, ranked, strict=True):
+        for text, row, candidates in zip(texts, rows, ranked, strict=True):
             translations = [
                 self.joined(
                     text,
@@ -223,7 +223,7 @@ class TextEngine:
                         for segment, hypothesis in zip(row, chosen, strict=True)
                     ],
                 )
-                for chosen in of_text
+                for chosen in candidates
             ]
             yield with_alternatives(translations)
 

@@ -17,7 +17,7 @@ from glassformer.alignment.align import align, check_lengths, with_alignment
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
-from glassformer.data.batches import like_sizes, pad_rows, shift
+from glassformer.data.batches import grouped_by_size, pad_rows, shift
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
@@ -248,7 +248,7 @@ class Translator:
         check_lengths(sizes, self.model.config)
         scores: list[list[float]] = [[]] * len(inputs)
         begin = len(self.target_tokenizer.prefix_ids)
-        for rows in like_sizes([2 * max(size) for size in sizes], _SCORED_AT_ONCE):
+        for rows in grouped_by_size([2 * max(size) for size in sizes], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
             values = target_log_probabilities(self.model, *chosen).tolist()
             for row, of_target in zip(rows, values, strict=True):

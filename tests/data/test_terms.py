@@ -69,10 +69,13 @@ def test_the_terms_of_the_second_glossary_come_first():
 @pytest.mark.parametrize(
     ("glossary", "message"),
     [
-        ({" ": "hund"}, "glossary: a source term is blank: give it words"),
-        ({"dog": " "}, "glossary: 'dog' has a blank target term: give it words"),
-        ({"dog": []}, "glossary: 'dog' has a blank target term: give it words"),
-        ({"dog": ["hund", ""]}, "glossary: 'dog' has a blank target term: give it words"),
+        ({" ": "hund"}, "glossary: a source term is blank: write at least one word"),
+        ({"dog": " "}, "glossary: the target term of 'dog' is blank: write at least one word"),
+        ({"dog": []}, "glossary: the target term of 'dog' is blank: write at least one word"),
+        (
+            {"dog": ["hund", ""]},
+            "glossary: the target term of 'dog' is blank: write at least one word",
+        ),
     ],
 )
 def test_a_blank_term_is_refused(glossary, message):
@@ -91,8 +94,8 @@ def test_a_file_holds_a_term_a_line(tmp_path):
     ("lines", "message"),
     [
         (b"a\tb\ndog hund\n", "line 2: no tab: expected a source term, a tab and its target term"),
-        (b"\thund\n", "line 1: the source term is blank: give it words, or begin with #"),
-        (b"dog\t \thunde\n", "line 1: the target term is blank: give it words, or begin with #"),
+        (b"\thund\n", "line 1: the source term is blank: write the term, or begin with #"),
+        (b"dog\t \thunde\n", "line 1: the target term is blank: write the term, or begin with #"),
         (
             b"dog\thund\n#\ndog\thunde\n",
             "line 3: 'dog' stands on line 1 already: write all its forms on one line",

@@ -335,7 +335,7 @@ def test_logits_that_are_no_numbers_are_an_error(toy, wrong):
     language.logits[1, :, 2, 5] = wrong
     rules = OutputRules(lengths(3, 3, 3))
     for search, row in ((greedy, 1), (beam_search_of_batch, 1), (beam_search, 0)):
-        with pytest.raises(ValueError, match=rf"logits that are NaN or \+inf in rows \[{row}\]"):
+        with pytest.raises(ValueError, match=rf"NaN or \+inf as logits in rows \[{row}\]"):
             search(language.step, language.state(), rules)
 
 

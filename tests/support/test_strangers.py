@@ -98,8 +98,8 @@ def test_many_values_are_refused_before_they_fill_the_memory(monkeypatch, text):
 @every(
     ("content", "message"),
     [
-        ("a: &a [x]\nb: *a", "not YAML (it has an alias: write the value out)"),
-        ("a: &a {k: 1}\nb: {<<: *a}", "not YAML (it has an alias"),
+        ("a: &a [x]\nb: *a", "not YAML (the file has an alias: write the value out)"),
+        ("a: &a {k: 1}\nb: {<<: *a}", "not YAML (the file has an alias"),
         ("a: !!timestamp x", "not YAML ("),
         ("a: !!bool x", "not YAML ("),
         ("a: 2030-13-45", "not YAML ("),
@@ -128,7 +128,7 @@ def test_tensors_have_the_expected_shapes(tmp_path):
     assert (name, tensor.dtype) == ("a", torch.float32)
     assert torch.equal(tensor, torch.ones(2, 3))
     for shapes, message in (
-        ({"a": (2, 3)}, r"unknown weight 'b' \(1 unknown\)"),
+        ({"a": (2, 3)}, r"the weight 'b' is unknown \(1 unknown\)"),
         ({"a": (3, 2), "b": (4,)}, r"a has the shape \(2, 3\), expected \(3, 2\)"),
     ):
         with pytest.raises(InputError, match=message):

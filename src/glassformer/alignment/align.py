@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from glassformer.alignment.cross_attention import UnalignedError, cross_weights
 from glassformer.bundle import Bundle, TranslatorParts
 from glassformer.config import ModelConfig
-from glassformer.data.batches import like_sizes, pad_rows
+from glassformer.data.batches import grouped_by_size, pad_rows
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.model.transformer import Transformer
@@ -165,7 +165,7 @@ def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[
 
 
 def _placed(part: SegmentTranslation, links: Sequence[Link]) -> Iterator[Link]:
-    """The links of a segment, with places in the whole source and the whole translation."""
+    """The links of a segment, as character offsets in the whole source and translation."""
     first = part.span[0]
     # The size of each character in the translation; a capital may be longer, such as SS for ß.
     sizes = [len(letter.upper()) if part.segment.capitals else 1 for letter in part.text]
@@ -209,7 +209,7 @@ def word_attention(
     sizes = [(len(source.ids) + 1, len(target.ids) + 1) for source, target in pairs]
     check_lengths(sizes, parts.model.config)
     attention: dict[int, WordAttention] = {}
-    for places in like_sizes(list(map(sum, sizes)), _AT_ONCE):
+    for places in grouped_by_size(list(map(sum, sizes)), _AT_ONCE):
         group = [pairs[place] for place in places]
         for place, weights in zip(places, _weights(parts.model, group, layers), strict=True):
             source, target = pairs[place]

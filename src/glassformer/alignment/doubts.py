@@ -12,7 +12,7 @@ from glassformer.text_engine import Translation
 __all__ = ["doubts", "lost_numbers"]
 
 _NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
-_LEAST = 25  # a smaller number may become a word, or an hour of another clock
+_LEAST = 25  # a translation may have a smaller number as a word, or 15 o'clock as 3 o'clock
 
 
 def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:

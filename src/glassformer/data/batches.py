@@ -20,7 +20,7 @@ from glassformer.data.token_store import Packed, Sentences
 __all__ = [
     "Batch",
     "Shift",
-    "like_sizes",
+    "grouped_by_size",
     "make_batch",
     "pad_rows",
     "plan_batches",
@@ -87,12 +87,13 @@ def plan_batches(
     return [batches[place] for place in generator.permutation(len(batches))]
 
 
-def like_sizes(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """The indices of ``sizes`` in groups of like size, the smallest first.
+def grouped_by_size(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """The indices of ``sizes`` in groups of similar size, the smallest first.
 
-    A group, padded to its largest size, takes at most ``budget``; a larger size stands alone.
+    The number of sizes in a group, times its largest size, is at most ``budget``. A size above
+    ``budget`` is a group alone.
 
-    >>> list(like_sizes([5, 2, 9, 3], 10))
+    >>> list(grouped_by_size([5, 2, 9, 3], 10))
     [[1, 3], [0], [2]]
     """
     group: list[int] = []

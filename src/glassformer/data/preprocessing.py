@@ -105,10 +105,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How a bundle reads texts.
+    """The rules by which a bundle cuts texts into segments, and brings them into one form.
 
-    ``lengths`` is None if nobody has measured the training's sources; then only the ends of lines
-    separate segments.
+    ``lengths`` is None if nobody has measured the sources of the training. Then only line ends and
+    the limit of subwords separate segments.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["A dog runs.", "A cat sleeps."] * 3, vocab_size=300)

@@ -52,9 +52,11 @@ class Terms:
             if not (listed and all(isinstance(text, str) for text in (term, *forms))):
                 raise TypeError(f"glossary: {term!r}: {target!r}: expected a text, or some texts")
             if not term.strip():
-                raise UsageError("glossary: a source term is blank: give it words")
+                raise UsageError("glossary: a source term is blank: write at least one word")
             if not forms or not all(form.strip() for form in forms):
-                raise UsageError(f"glossary: {term!r} has a blank target term: give it words")
+                raise UsageError(
+                    f"glossary: the target term of {term!r} is blank: write at least one word"
+                )
             entries.append((term, tuple(form.strip() for form in dict.fromkeys(forms))))
         return cls(tuple(entries))
 
@@ -138,7 +140,7 @@ def read_terms(path: Path) -> Terms:
             raise InputError(f"{place}: no tab: expected a source term, a tab and its target term")
         if not term or not forms[0]:
             side = "target" if term else "source"
-            raise InputError(f"{place}: the {side} term is blank: give it words, or begin with #")
+            raise InputError(f"{place}: the {side} term is blank: write the term, or begin with #")
         if term in lines:
             raise InputError(
                 f"{place}: {term!r} stands on line {lines[term]} already:"

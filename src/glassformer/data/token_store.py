@@ -77,7 +77,7 @@ class Sentences:
         """The ids of the sentences ``rows`` one after another, and the sentences' lengths."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
-        # One arange serves all sentences; a sentence has its place in ``begins``.
+        # One arange numbers all ids; ``begins`` has the number of each sentence's first id.
         begins = np.cumsum(lengths) - lengths
         places = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
         return self.ids[places], lengths

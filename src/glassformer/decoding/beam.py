@@ -14,7 +14,7 @@ when possible". The search of a sentence ends
 - or after the maximum length. The search returns unfinished targets if it finishes too few.
 
 A number of finished targets alone ends no search: all of these targets may be improbable while the
-best is unfinished. The fast twin searches a whole batch at once (`decoding/fast/beam.py`).
+best is unfinished. The fast version searches a whole batch at once (`decoding/fast/beam.py`).
 """
 
 from __future__ import annotations

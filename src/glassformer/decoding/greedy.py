@@ -1,7 +1,7 @@
 """Greedy search, which takes the most probable token at every step.
 
-Beam search with a beam of 1 finds an equal target. In the fast twin, finished rows leave the batch
-(`decoding/fast/greedy.py`).
+Beam search with a beam of 1 finds an equal target. In the fast version, finished rows leave the
+batch (`decoding/fast/greedy.py`).
 """
 
 from __future__ import annotations

@@ -159,8 +159,8 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
         if (undefined & ~empty).any():
             rows = (undefined & ~empty).nonzero().flatten().tolist()
             raise InputError(
-                f"the step function gave logits that are NaN or +inf in rows {rows}: the weights"
-                " are damaged, or a part of the model is wrong"
+                f"the step function gave NaN or +inf as logits in rows {rows}: check the weights"
+                " and the parts of the model"
             )
         result[empty] = -torch.inf
     return result

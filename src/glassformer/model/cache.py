@@ -24,10 +24,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class BlockState:
-    """One decoder block's keys and values of the target so far, and of the memory.
+    """The keys and values that one decoder block has of the target so far, and of the memory.
 
     The block computes the memory's keys and values once a sentence. The target's keys and values
-    grow by one position a step. A step costs one row of the full pass. It gives equal numbers,
+    grow by one position a step. A step computes one row of the full pass, with equal numbers,
     because the causal mask hides later positions from earlier positions.
     """
 
@@ -88,4 +88,6 @@ class DecoderState:
 def check_rows(tokens: int, rows: int) -> None:
     """Refuse a step that does not read one token for each row of the state."""
     if tokens != rows:
-        raise ValueError(f"a step reads {tokens} tokens, and the state has {rows} rows")
+        raise ValueError(
+            f"a step got {tokens} tokens for a state of {rows} rows: give one token for each row"
+        )

@@ -55,9 +55,10 @@ def target_mask(
 
 
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
-    """Refuse a mask that is not boolean, or has neither two axes nor as many as the scores.
+    """Raise TypeError for a mask that is not boolean, and ValueError for a wrong shape.
 
-    The first axis of a mask of three axes would count as heads, not as sentences.
+    A mask has two axes, or all axes of the scores. The first of three axes would count as heads,
+    not as sentences.
 
     >>> check_mask(torch.ones(2, 3), (2, 3))
     Traceback (most recent call last):

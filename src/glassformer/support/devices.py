@@ -8,7 +8,9 @@ __all__ = ["device_of"]
 
 
 def device_of(name: str) -> torch.device:
-    """The device ``name``; "auto" prefers cuda to cpu. A missing device raises UsageError.
+    """The torch device ``name``; "auto" means cuda if the machine has a GPU, or else cpu.
+
+    A device that the machine lacks raises UsageError.
 
     If there is a GPU, torch's attention no longer uses cuDNN in this process. cuDNN compiles a
     kernel for each new shape, in a fifth of a second, and nearly every batch has a new shape.

@@ -32,7 +32,7 @@ def sha256(content: Path | bytes) -> str:
 
 
 def sha256_of_all(files: Iterable[Path]) -> str:
-    """The SHA-256 of the files' SHA-256, one after another."""
+    """The SHA-256 of the joined SHA-256 hashes of the files, in the order of ``files``."""
     return sha256(b"".join(bytes.fromhex(sha256(path)) for path in files))
 
 

@@ -177,11 +177,11 @@ def read_yaml(path: Path) -> dict[str, object]:
         depth = 0
         for event in yaml.parse(text):
             if isinstance(event, yaml.AliasEvent):
-                raise ValueError("it has an alias: write the value out")
+                raise ValueError("the file has an alias: write the value out")
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _MOST_DEPTH:  # YAML's reader takes seconds for thousands
-                raise ValueError(f"it is nested more than {_MOST_DEPTH} deep")
+                raise ValueError(f"the file is nested more than {_MOST_DEPTH} deep")
         content = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:  # such as the date 2030-13-45
         raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
@@ -238,8 +238,8 @@ def _expected(
     names: list[str] = file.keys()
     if unknown := set(names) - shapes.keys():
         raise InputError(
-            f"{path}: unknown weight {shown(min(unknown))} ({len(unknown)} unknown): this program"
-            " has no place for it"
+            f"{path}: the weight {shown(min(unknown))} is unknown ({len(unknown)} unknown): this"
+            " program cannot run such a model"
         )
     wanted = {name: tuple(shape) for name in names if (shape := shapes[name]) is not None}
     for name, shape in wanted.items():

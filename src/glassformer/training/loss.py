@@ -1,6 +1,6 @@
-"""The plain form of the loss, cross-entropy with label smoothing (section 5.4).
+"""The readable version of the loss, cross-entropy with label smoothing (section 5.4).
 
-The fast twin of the plain form is :mod:`glassformer.training.fast.loss`.
+The fast version is :mod:`glassformer.training.fast.loss`.
 """
 
 from collections.abc import Callable

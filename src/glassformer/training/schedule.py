@@ -118,10 +118,10 @@ class SteadyPace:
         return update % max(1, self.updates // self.validations) == 0
 
     def passed(self, update: int) -> None:
-        """Do nothing at the end of an update, because a fixed length needs no record."""
+        """Do nothing after an update, because a fixed number of updates needs no record."""
 
     def validated(self, portion: float) -> None:
-        """Do nothing at the end of a validation of a ``portion`` of the pairs."""
+        """Do nothing after a validation, because a fixed number of updates needs no record."""
 
     def validation_deadline(self) -> Deadline:
         """The deadline of a validation that begins now."""

@@ -48,7 +48,7 @@ def test_where_nothing_is_possible_nothing_is_found():
 def test_what_is_no_number_is_an_error(wrong):
     logits = torch.zeros(40, 1024)
     logits[33, 5] = wrong
-    with pytest.raises(ValueError, match=r"logits that are NaN or \+inf in rows \[33\]"):
+    with pytest.raises(ValueError, match=r"NaN or \+inf as logits in rows \[33\]"):
         likeliest(logits, 2)
 
 

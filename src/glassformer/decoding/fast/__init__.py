@@ -1,1 +1,1 @@
-"""Fast twins of the searches: the same sums as the plain forms; tests hold them equal."""
+"""Fast versions of the searches. Tests check that they find the same as the readable versions."""

@@ -1,8 +1,8 @@
 """Beam search of a whole batch at once, in a fraction of the time.
 
-The plain twin is `beam_search` (`decoding/beam.py`); tests/decoding/fast/test_searches.py holds the
-two equal. Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`,
-`_extend` and `_retire`.
+The readable version is `beam_search` in `decoding/beam.py`. A test checks that both give equal
+results (tests/decoding/fast/test_searches.py). Read `BeamState` first, and then `beam_search`. Each
+of its steps has four parts: `_propose`, `_set_aside`, `_extend` and `_retire`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def beam_search(
     length_penalty: float = LENGTH_PENALTY,
     n_best: int = 1,
 ) -> list[list[Hypothesis]]:
-    """At most `n_best` targets of each sentence, best first, as the plain twin finds them.
+    """At most `n_best` targets of each sentence, best first, as in the readable version.
 
     `state` has one row for each sentence; the search repeats it. A sentence that is done leaves the
     batch. Raises `ValueError` for a parameter out of its range.

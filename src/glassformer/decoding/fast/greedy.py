@@ -1,7 +1,7 @@
 """Greedy search whose finished sentences leave the batch.
 
-The plain twin is `greedy` (`decoding/greedy.py`); tests/decoding/fast/test_searches.py holds the
-two equal.
+The readable version is `greedy` in `decoding/greedy.py`. A test checks that both give equal results
+(tests/decoding/fast/test_searches.py).
 """
 
 from __future__ import annotations

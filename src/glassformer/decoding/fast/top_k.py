@@ -1,7 +1,7 @@
 """The most probable next tokens, in half the time on a CPU.
 
-The plain twin is `best_tokens` (`decoding/constraints.py`); tests/decoding/fast/test_top_k.py
-holds the two equal.
+The readable version is `best_tokens` in `decoding/constraints.py`. A test checks that both give
+equal results (tests/decoding/fast/test_top_k.py).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Fast twins of the decoder: the same sums as the plain form; tests hold them equal."""
+"""Fast versions of model parts. Tests check that they compute the same as the readable versions."""

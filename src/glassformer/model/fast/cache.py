@@ -1,12 +1,12 @@
 """The fast decoder's key-value cache.
 
-The plain form is :class:`glassformer.model.cache.DecoderState`; tests hold the two equal. This
-cache differs in two ways:
+The readable version is ``DecoderState`` in ``model/cache.py``. A test checks that both give equal
+logits (tests/model/fast/test_decoder.py). This cache differs in two ways:
 
 - Rows come in groups: the ``width`` unfinished targets of one sentence lie side by side, and share
   the memory's keys and values.
 - A selection waits for the next step. That step copies each key once, into a tensor with one place
-  more; the plain form copies each key twice.
+  more; the readable version copies each key twice.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class GroupedState:
         return self.blocks[0].size(2)
 
     def select(self, rows: Int[Tensor, " selected"]) -> GroupedState:
-        """The state of the given rows, each a sentence of its own, as in the plain state."""
+        """The state of the given rows; each row is one sentence, as in the readable version."""
         return self.select_beams(rows[:, None])
 
     def select_beams(self, rows: Int[Tensor, "sentences width"]) -> GroupedState:
-        """The state of the given rows; the rows of one line belong to one sentence."""
+        """The state of the given rows. Sentence n has line n of the table ``rows``."""
         sentences = torch.div(rows[:, 0], self.width, rounding_mode="floor")
         memory, mask, width = self.memory, self.memory_mask, rows.size(1)
         if not sentences.equal(torch.arange(self.sentences, device=rows.device)):

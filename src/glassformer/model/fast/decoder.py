@@ -1,7 +1,7 @@
 """The Transformer for fast decoding: the same sums in fewer and larger steps.
 
-The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold the two equal. This
-decoder differs in three ways:
+The readable version is ``Transformer`` in ``model/transformer.py``. A test checks that both give
+equal logits (tests/model/fast/test_decoder.py). This decoder differs in three ways:
 
 - It arranges the weights once. One matrix computes queries, keys and values of a self-attention;
   another computes the memory's keys and values of all blocks. Each has the layout that is fastest
@@ -9,7 +9,7 @@ decoder differs in three ways:
 - The state is a :class:`~glassformer.model.fast.cache.GroupedState`, which copies fewer keys.
 - It has no dropout, and returns no attention weights.
 
-It knows the package's own modules alone, and refuses a model with others.
+The decoder raises TypeError for a model with modules from outside the package.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Dropout (section 5.4), made cheap on a CPU.
 
-The plain twin is ``torch.nn.Dropout``; tests/model/fast/test_dropout.py holds the two equal in
-share, mean and gradient. The twin draws one Bernoulli number an element, which on a CPU takes
-longer than the matrix product beside it. Here one random *byte* an element decides: an element is
-dropped if its byte is below ``256 p``. The bytes come from torch's generator: a seed repeats them.
+The readable version is ``torch.nn.Dropout``. A test checks that both agree in share, mean and
+gradient (tests/model/fast/test_dropout.py). ``torch.nn.Dropout`` draws one Bernoulli number an
+element, which on a CPU takes longer than the matrix product beside it. Here each element has one
+random *byte*, and is dropped if the byte is below ``256 p``. The bytes come from torch's generator,
+so that a seed repeats them.
 
 Departure from the paper: ``p`` is rounded to a multiple of 1/256, 0.1 to 26/256, because a byte has
 256 values. The kept elements are scaled by the exact inverse of their share.
@@ -17,7 +18,7 @@ __all__ = ["ByteDropout"]
 
 
 class ByteDropout(nn.Module):
-    """Zeroes a share ``p`` of the elements while training, on a GPU by torch's own dropout.
+    """In training, zeroes a share ``p`` of the elements; on a GPU, torch's dropout does so.
 
     >>> sorted(set(ByteDropout(0.5)(torch.ones(4000)).tolist()))
     [0.0, 2.0]
@@ -32,7 +33,7 @@ class ByteDropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
             return x
-        if x.device.type != "cpu":  # on a GPU, torch's own is as quick
+        if x.device.type != "cpu":  # there torch's dropout is as fast
             return F.dropout(x, self.p)
         dropped = min(round(256 * self.p), 255)  # values of a byte
         scale = 256 / (256 - dropped)

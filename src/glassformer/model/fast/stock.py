@@ -1,4 +1,4 @@
-"""Whether a model consists of the package's own modules, which quick forms and exports know."""
+"""Checks that all modules of a model are the package's, for fast versions and exports."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ _STOCK = {
     *(nn.Linear, nn.LayerNorm, nn.ModuleList, nn.Identity, nn.Dropout, ByteDropout),
 }
 _FUNCTIONS = (scaled_dot_product_attention, fused_attention, *ACTIVATIONS.values())
-# The attributes that a quick form copies or replaces, beside the weights.
+# The attributes that a fast version copies or replaces, beside the weights.
 _SETTINGS = ("activation", "attention", "eps", "norm_first", "num_heads")
 
 

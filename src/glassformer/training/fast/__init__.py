@@ -1,1 +1,1 @@
-"""Fast twins of training code; tests hold each twin's sums equal to the plain form's sums."""
+"""Fast versions of training code. Tests compare each with its readable version."""

@@ -1,8 +1,8 @@
-"""Fast twin of :mod:`glassformer.training.loss`, without the logits of a whole batch.
+"""The loss without the logits of a whole batch.
 
 :func:`projected_cross_entropy` computes the projection to words, the loss and its gradient in
-chunks of rows. ``tests/training/fast/test_loss.py`` holds loss and gradients equal to
-:func:`~glassformer.training.loss.label_smoothed_cross_entropy`.
+chunks of rows. The readable version is ``label_smoothed_cross_entropy`` in ``training/loss.py``. A
+test checks that both give equal losses and gradients (tests/training/fast/test_loss.py).
 """
 
 from typing import Any

@@ -106,7 +106,7 @@ def test_weights(directory):
 
     change_weights(directory, lambda weights: weights.update(gate=torch.zeros(3)))
     assert refusal(directory) == (
-        f"{WEIGHTS}: unknown weight 'gate' (1 unknown): this program has no place for it"
+        f"{WEIGHTS}: the weight 'gate' is unknown (1 unknown): this program cannot run such a model"
     )
     change_weights(directory, lambda weights: [weights.pop(each) for each in ("gate", name)])
     assert refusal(directory) == f"DIRECTORY: the weights lack {name} (1 missing)"
