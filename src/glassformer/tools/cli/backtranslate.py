@@ -46,8 +46,8 @@ class BacktranslateOptions(LoadingOptions):
     sample: bool = False
     """Draw translations at random, for more varied sources (Edunov et al. 2018)."""
     confidence: float = Field(0.0, ge=0, lt=1)
-    """Leave out a pair if the mean probability of a subword of its translation is lower than X.
-    The mean is geometric."""
+    """Write only pairs with at least this confidence, the geometric mean of the probabilities of
+    the translation's subwords."""
     max_lines: int | None = Field(None, ge=1)
     """Greatest number of lines to translate; None means all lines."""
     seed: int = Field(1, ge=0)

@@ -23,7 +23,7 @@ class ImportOptions(Options):
     """
 
     source: Path = Field(title="SOURCE")
-    """File or directory of the other program."""
+    """Directory or file of the model to import."""
     bundle: Path = Field(title="BUNDLE")
     """Directory of the bundle; the command makes it."""
     source_language: str | None = None

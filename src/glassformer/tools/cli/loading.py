@@ -56,7 +56,8 @@ class LoadingOptions(Options):
     """Engine that translates. ctranslate2 (extra ctranslate2) gives equal translations faster."""
     quantization: str = "float32"
     """Number type of the weights. Both engines take float32. ctranslate2 also takes int8, which is
-    faster with small differences. torch also takes bfloat16, which needs bfloat16 matrix units."""
+    faster and changes some translations a little. torch also takes bfloat16, for machines
+    with bfloat16 matrix units."""
     verify: bool = True
     """Whether to compare the checksums of the bundle's files."""
     device: str = "auto"

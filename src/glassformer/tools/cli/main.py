@@ -117,7 +117,7 @@ def _run(command: str, words: list[str]) -> int:
     try:
         with naming_options(options):
             return int(module.run(parse_options(options, words)))
-    except ValidationError as error:  # the work raises it, as for sizes that make no model
+    except ValidationError as error:  # such as for sizes that make no model
         raise UsageError(option_fault(error)) from error
 
 

@@ -105,7 +105,7 @@ class ScheduleOptions(PlotOptions):
     d_model: tuple[Width, ...] = Field((512, 512, 256), min_length=1)
     """Width of each model."""
     warmup: tuple[Width, ...] = (4_000, 8_000, 4_000)
-    """Number of updates with a rising rate, one number for each d_model."""
+    """Number of warm-up updates, in which the rate rises, for each d_model."""
     updates: int = Field(20_000, ge=2, le=10**9)
     """The last update in the picture."""
 

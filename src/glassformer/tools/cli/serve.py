@@ -76,8 +76,8 @@ class ServeOptions(LoadingOptions):
     """Language, such as en, through which the server translates pairs without a BUNDLE. With None,
     the server offers no such pairs."""
     threads: int = Field(0, ge=0, le=1024)
-    """Number of CPU threads; 0 means all threads. But with 0, engine torch takes one thread if
-    every model's d_model is below 512."""
+    """Number of CPU threads. 0 means one thread for engine torch if every model's d_model is below
+    512, and otherwise all threads."""
 
 
 OPTIONS = ServeOptions

@@ -74,7 +74,7 @@ class TranslateOptions(LoadingOptions):
     min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
     """Least number of subwords of a translation."""
     prefix: str = ""
-    """Text at the beginning of each translation."""
+    """Text with which each translation begins."""
     glossary: Path | None = None
     """File of terms that translations must hold. A line holds a source term, a tab and a target
     term. Alternative target terms follow after tabs; one of the target terms is enough."""

@@ -95,7 +95,7 @@ class FileCheck:
             return decode_line(raw, first=first, errors="replace").replace(LOST, "?")
 
     def findings(self) -> dict[str, Tally]:
-        """The faults of the whole file; :meth:`read` must come before."""
+        """The faults of the whole file, after :meth:`read` has given the last line."""
         faults = dict(self.tallies)
         mixed = self._mixed_line_ends()
         if self.lines > 1:  # a CR inside a line is a control character

@@ -58,11 +58,13 @@ class Cleaned:
 def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
     """Raises an error, before the work, for a folder that cannot take the mended files."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file: expected a directory")
+        raise UsageError(f"{folder} is a file: expected a directory")
     written: dict[Path, Path] = {}
     for path in (path for files in parts.values() for path in files.paths):
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path}: not a regular file, but it is read twice: save it first")
+            raise UsageError(
+                f"{path} is no regular file, and the cleaning reads it twice: save it as a file"
+            )
         target = _target(folder, path)
         other = written.setdefault(target.resolve(), path)
         if other != path:
@@ -70,7 +72,7 @@ def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
                 f"{folder}: {other} and {path} have one name: give them different names"
             )
         if target.exists() and target.samefile(path):
-            raise UsageError(f"{folder}: holds the corpus itself: name another directory")
+            raise UsageError(f"{folder} holds the corpus itself: name another directory")
 
 
 def write_clean(

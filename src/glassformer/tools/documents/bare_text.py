@@ -134,7 +134,7 @@ class BareText:
 
     @cached_property
     def _letters(self) -> list[int]:
-        """The number of letters and digits outside marks before each place of the text."""
+        """For each position in the text, the number of earlier letters and digits outside marks."""
         visible = [character.isalnum() for character in self.text]
         for mark in self.marks:
             visible[mark.start : mark.end] = [False] * (mark.end - mark.start)

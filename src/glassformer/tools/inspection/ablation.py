@@ -52,7 +52,7 @@ def reordered(pieces: Sequence[T], order: Sequence[int] | None) -> list[T]:
 
 
 def _switch_off(model: Transformer, head: Head) -> None:
-    """Zero the columns that one head gives to the output projection."""
+    """Set one head's output to zero, before the output projection reads it."""
     attention = _attention(model, head)
     width = attention.output.in_features // attention.num_heads
     columns = slice(head.head * width, (head.head + 1) * width)

@@ -24,9 +24,9 @@ class PieceOrder:
     symbols: Mapping[str, str]
 
     def tokenizer(self, model: SentencePieceModel, prefix: Sequence[str] = ()) -> Tokenizer:
-        """The tokenizer of ``model`` with the ids of ``texts``.
+        """A tokenizer that cuts input into the pieces of ``model``, and gives the ids of ``texts``.
 
-        A text that the model lacks cuts no input. A piece without an id cuts input, and is unknown.
+        No input has a text that the model lacks. A piece that ``texts`` lacks gets the id of unk.
         """
         of_model = {piece.text: piece for piece in model.pieces}
         lowest = min(piece.score for piece in model.pieces)  # BPE merges lower scores last

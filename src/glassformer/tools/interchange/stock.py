@@ -11,9 +11,10 @@ def require_stock(bundle: Bundle, program: str) -> None:
     """Raise UsageError if the model has own parts, or a part changed by hand."""
     for part, name in bundle.parts.items():
         raise UsageError(
-            f"the {part} {name}, which {program} does not know: own parts have no export"
+            f"the model has your own {part} {name}, which {program} does not know: export a model"
+            " without parts of your own"
         )
     try:
         check_stock(bundle.model, program)
     except TypeError as error:
-        raise UsageError(f"{error}: own parts have no export") from error
+        raise UsageError(f"{error}: export a model without parts of your own") from error

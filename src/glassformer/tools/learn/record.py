@@ -24,7 +24,7 @@ __all__ = ["Recorded", "parts_for", "read_record", "write_record"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One part of a translator: a learner's part with file and hash, or a part with mistakes."""
+    """A part of a translator that a learner wrote (``file``, ``sha256``), or that has mistakes."""
 
     place: str
     mistakes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A search without a cache; each step decodes the whole target once more.
+"""A search without a KV cache, in which each step decodes the target from its beginning.
 
 The package's search decodes one position a step, by methods named ``step`` that no lesson builds.
 The uncached search calls the methods of training, so their mistakes act in translation too.
@@ -24,7 +24,7 @@ NOT_IN_STEP = frozenset(
         "model.transformer.Transformer.decode",
     }
 )
-"""The places in lessons that training calls for the target, but the methods ``step`` never call."""
+"""The functions of lessons that training calls for the target, but the methods ``step`` do not."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Prefixes:
 
 @dataclass(frozen=True)
 class Uncached:
-    """A model whose steps decode the whole target once more."""
+    """A model without a KV cache; each step decodes the target from its beginning."""
 
     model: Transformer
 

@@ -25,9 +25,9 @@ _LAST_CALL = 1.0  # seconds that a connection without a request stays open after
 class Connections:
     """The bounds that the connections of a server share.
 
-    `most` and `most_of_network` count open connections; a network is an address, or a /64 of IPv6.
-    `head_seconds` is the time for the head of a request, `write_seconds` the time for a client to
-    read. The connections of a proxy have no bound but `most`.
+    `most` and `most_of_network` are the greatest numbers of open connections. A network is an IPv4
+    address, or a /64 of IPv6. A client has `head_seconds` to send the head of a request, and
+    `write_seconds` to read the bytes of an answer. `most_of_network` does not bound a proxy.
     """
 
     most: int = 512

@@ -62,8 +62,8 @@ def write_page(
     require_stock(bundle, "a page")
     if not all(tokenizer.cuts_subwords for tokenizer in bundle.tokenizers):
         raise UsageError(
-            "a page cuts texts by BPE or as a unigram model, and a tokenizer of this model"
-            " knows whole words or single characters: use 'glassformer serve'"
+            "a page cannot run a tokenizer of whole words or single characters, and this model has"
+            " one: use 'glassformer serve'"
         )
     count = sum(weight.numel() for weight in bundle.model.parameters())
     if (size := 4 / 3 * count * _BYTES[quantization]) > _MOST:  # in base64

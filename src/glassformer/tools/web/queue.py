@@ -42,8 +42,8 @@ _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 # The fixed time of a batch, in subwords: about 140 with d_model 64, about 100 with
 # d_model 128.
 _FIXED_COST = 128
-_GROWTH = 8  # a batch with the end of a request grows by at most an eighth of its cost
-_PAUSE = 0.25  # share of a batch's time that longer requests wait for the next short request
+_GROWTH = 8  # a batch that ends a request takes at most an eighth more from other requests
+_PAUSE = 0.25  # after a short request, the thread waits this share of its time for the next one
 _RECENT = 6  # number of batches whose median speed counts
 _CERTAIN = 0.75  # share of the patience for new requests; later requests and slowness need the rest
 _NEW = 2.0  # seconds since arrival in which a request is new

@@ -176,7 +176,7 @@ class Alternative(BaseModel):
 
 
 class TranslatedSegment(BaseModel):
-    """A line or a part of a long line, with its spans in both texts and its translations."""
+    """A line, a sentence, or a part of a long sentence, with both spans and its translations."""
 
     source: Span
     target: Span

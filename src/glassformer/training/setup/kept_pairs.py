@@ -123,10 +123,11 @@ def _held_out(sources: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 def _split(run: RunDirectory, count: int) -> tuple[int, int]:
-    """Divide the kept pairs; the validation pairs are held out from the first ``count`` pairs.
+    """Divide the kept pairs into training pairs and held-out validation pairs.
 
-    A pair with the source of a validation pair is in neither file, because with such pairs a
-    validation would measure memory. Returns the numbers of held-out and of left-out pairs.
+    ``count`` is the number of kept pairs, or 0 to hold out none. A pair with the source of a
+    validation pair is in neither file, because with such pairs a validation would measure memory.
+    Returns the numbers of held-out and of left-out pairs.
     """
     folded = (pair.source.casefold() for pair in islice(read_pairs(run.kept), count))
     sources = np.fromiter(map(hash, folded), np.int64, count).view(np.uint64)

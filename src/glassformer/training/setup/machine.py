@@ -74,7 +74,7 @@ def product_speed(precision: Precision) -> float:
 
 
 def _seconds(size: int, dtype: torch.dtype) -> float:
-    """The shortest of several measured times of a matrix product; other programs may run."""
+    """The seconds of the fastest of five equal matrix products; other programs may delay some."""
     matrix = torch.ones(size, size, dtype=dtype)
     times = []
     for _ in range(5):

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 TEXT_SEED = 1
-"""The seed of all draws of held-out, joined and marked pairs, and of subwords."""
+"""The seed of all random choices of training data and subwords, such as of the held-out pairs."""
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
@@ -102,11 +102,12 @@ class PairOptions(Options):
     format: Format | None = None
     """Format of the files; None means that the names of the files decide."""
     keys: tuple[str, str] = ("source", "target")
-    """Names of the two sides in JSON lines."""
+    """Names of the fields of source and target in JSON lines."""
     max_chars: int = Field(default=Limits.max_chars, ge=1)
     """Greatest number of characters of a side; training drops longer pairs."""
     max_ratio: float = Field(default=Limits.max_ratio, ge=1)
-    """Greatest ratio of a pair's lengths, if a side has over 20 characters."""
+    """Greatest ratio of the longer side's length to the shorter side's. Training drops a pair of a
+    greater ratio if the longer side has over 20 characters."""
 
     @property
     def limits(self) -> Limits:
@@ -243,7 +244,8 @@ class MachineOptions(Options):
     """Train only with readable forms, such as ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``. Such training is in float32 and slower."""
     precision: Literal["auto", Precision] = "auto"
-    """Precision; auto means bf16 if this machine, by a measurement, multiplies faster in bf16."""
+    """Precision. auto means bf16 if a GPU supports it, or if a CPU multiplies faster in bf16. With
+    plain, and with some parts of your own, auto means float32."""
     threads: int = Field(default=0, ge=0)
     """Number of CPU threads; 0 means all threads."""
     seed: int = Field(default=1, ge=0, lt=2**32)

@@ -44,7 +44,7 @@ class RunDirectory:
         self.train = data / "train.jsonl"
         self.valid = data / "valid.jsonl"  # the held-out pairs
         self.augmented = data / "augmented.jsonl"  # made of `train`, or of the option also
-        self.replay = data / "replay.jsonl"  # the parent's translations
+        self.replay = data / "replay.jsonl"  # replay text with the parent's translations
 
     def pairs(self) -> Iterator[Pair]:
         """All pairs that the training reads."""

@@ -87,7 +87,7 @@ def _attention(run: CapturedRun, part: AttentionPart, layer: int, vectors: bool)
 
 
 def sublayer_norms(run: CapturedRun) -> list[SublayerNorms]:
-    """The lengths of the vectors before, in and after each residual block."""
+    """The lengths of each residual block's input vectors, added vectors and output vectors."""
 
     def lengths(stream: Tensor, name: str) -> list[float]:
         return [round(x, 5) for x in stream[0, : run.shown(name)].norm(dim=-1).tolist()]

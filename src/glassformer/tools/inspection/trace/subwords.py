@@ -1,4 +1,4 @@
-"""Labels of subwords for a reader, and their characters and words in a text."""
+"""Labels that show subwords to a person, and the characters and words that subwords come from."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -131,7 +131,7 @@ class CTranslate2Engine:
 
     @cached_property
     def _ends(self) -> list[str]:
-        """The end symbol, then the forbidden symbols."""
+        """The symbols at which CTranslate2 ends a target: first eos, then all forbidden symbols."""
         return [self.target_names[i] for i in (self.special.eos_id, *self.special.never_produced)]
 
     @cached_property

@@ -106,7 +106,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[str]:
     """Write the tokenizers as JSON, and as SentencePiece models for ``import``; return notes.
 
-    The source tokenizer stands in ``place``; a different target tokenizer stands in ``target``.
+    The JSON of a target tokenizer with other subwords goes into ``target``, a folder of ``place``.
     """
     source, target = bundle.tokenizers
     record = OfBundle(
@@ -182,34 +182,39 @@ def _alike(bundle: Bundle) -> bool:
 
 
 def _refuse(bundle: Bundle, model_type: str) -> None:
-    """Raise UsageError for an option that the family has no place for."""
+    """Raise UsageError for an option that the family lacks."""
     config, title = bundle.model.config, FAMILIES[model_type].title
-    remedy = "export to ctranslate2 holds it"
+    remedy = "export to ctranslate2, which can hold it"
     if config.norm_epsilon != _EPSILON:
-        raise UsageError(f"norm_epsilon {config.norm_epsilon}: {title} has {_EPSILON}; {remedy}")
+        raise UsageError(
+            f"norm_epsilon is {config.norm_epsilon}, but {title} has {_EPSILON}: {remedy}"
+        )
     if config.tying in ("target", "none") and model_type != "marian":
         raise UsageError(
-            f"tying {config.tying!r}: {title} has one vocabulary for both sides; train with one"
-            f" vocabulary, or with norm 'post', which becomes MarianMT; {remedy}"
+            f"tying is {config.tying!r}, but {title} has one vocabulary for both sides: train with"
+            f" one vocabulary, train with norm 'post', which becomes MarianMT, or {remedy}"
         )
     if config.source_max_length not in (None, config.max_length):
         raise UsageError(
-            f"source_max_length {config.source_max_length} and max_length {config.max_length}:"
-            f" {title} has one number for both; {remedy}"
+            f"source_max_length is {config.source_max_length} and max_length is"
+            f" {config.max_length}, but {title} has one number for both: {remedy}"
         )
     if len(bundle.target_tokenizer.prefix) > 1:
         prefix = " ".join(bundle.target_tokenizer.prefix)
-        raise UsageError(f"the target's prefix {prefix}: {title} forces one subword; {remedy}")
+        raise UsageError(
+            f"the target's prefix {prefix} has several subwords, but {title} forces one: {remedy}"
+        )
     if config.position_frequencies == "tensor2tensor" and config.pad_id + 1 != 2:
         raise UsageError(
-            f"pad_id {config.pad_id} and position_offset 2: {title} begins after the padding's id;"
-            f" {remedy}"
+            f"pad_id is {config.pad_id} and position_offset is 2, but {title} has the"
+            f" position_offset pad_id + 1: {remedy}"
         )
     bias = bundle.model.output_bias
     rows = slice(None) if their_start(bundle.model) is None else slice(-1)
     if bias is not None and not FAMILIES[model_type].output_bias and bias[rows].any():
         raise UsageError(
-            f"a bias on the logits, such as fine-tuning gives: {title} has none; {remedy}"
+            f"the model has a bias on the logits, such as fine-tuning gives, but {title} has none:"
+            f" {remedy}"
         )
 
 

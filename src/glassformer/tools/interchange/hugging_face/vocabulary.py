@@ -221,7 +221,8 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
     for index in added:
         if not 0 <= index < size:
             raise InputError(
-                f"{directory}: a token has the id {index}, and config.json a vocabulary of {size}"
+                f"{directory}: a token has the id {index}, but config.json allows only ids below"
+                f" {size}: copy all files from one model"
             )
     for index, text in sorted(added.items()):
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
@@ -249,7 +250,10 @@ def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
     by_id = {index: text for text, index in table.items() if text}
     last = max(by_id, default=0)
     if last >= size:
-        raise InputError(f"{path}: it has the id {last}, and config.json a vocabulary of {size}")
+        raise InputError(
+            f"{path}: a piece has the id {last}, but config.json allows only ids below {size}:"
+            " copy all files from one model"
+        )
     return [by_id.get(i, f"<unused {i}>") for i in range(size if filled else last + 1)]
 
 
@@ -279,18 +283,18 @@ def _piece_order(
     options, settings = files.options, files.settings
     unknown = options.unk_token or "<unk>"
     if unknown not in texts:
-        raise InputError(f"{path}: it lacks the token {shown(unknown)}: copy the file anew")
+        raise InputError(f"{path}: the token {shown(unknown)} is missing: copy the file anew")
     symbols = {"unk": unknown, "bos": _START}
     for symbol, text, index in (
         ("eos", options.eos_token or "</s>", settings.eos_id),
         ("pad", options.pad_token or "<pad>", settings.pad_id),
     ):
         if not 0 <= index < len(texts):
-            raise InputError(f"{path}: it lacks the id {index}, config.json's {symbol}_token_id")
+            raise InputError(f"{path}: no token has config.json's {symbol}_token_id, {index}")
         symbols[symbol] = text
         if texts[index] != text:
             raise InputError(
-                f"{path}: the id {index}, config.json's {symbol}_token_id, is"
+                f"{path}: config.json's {symbol}_token_id {index} is the token"
                 f" {shown(texts[index])}, expected {shown(text)}"
             )
     if settings.start_id == settings.eos_id:

@@ -133,7 +133,7 @@ def _stack(file: ModelFile, side: str) -> dict[str, Any]:
     if activation not in _ACTIVATIONS:
         theirs = _OTHER_ACTIVATIONS.get(activation, activation)
         raise InputError(
-            f"{file.path}: the activation is {theirs}: expected {', '.join(_ACTIVATIONS.values())}"
+            f"{file.path}: unknown activation {theirs}: expected {', '.join(_ACTIVATIONS.values())}"
         )
     depth = 0
     while f"{side}/layer_{depth}/ffn/linear_0/weight" in file.stored:

@@ -47,8 +47,8 @@ class ModelFile:
             scale = self.stored.get(f"{name}_scale")
             if scale is None or scale.dim() > 1 or (scale.dim() == 1 and len(scale) != len(values)):
                 raise InputError(
-                    f"{self.path}: {name} is quantized, and {name}_scale does not fit it: convert"
-                    " the model anew"
+                    f"{self.path}: {name} is quantized, but {name}_scale is missing or has another"
+                    " length: convert the model anew"
                 )
             numbers = numbers / scale.float().view(-1, *[1] * (values.dim() - 1))
         if not numbers.isfinite().all():
@@ -68,9 +68,9 @@ class ModelFile:
         )
 
     def option(self, name: str, default: float = 0) -> int | float:
-        """The number of an option, an int or a float as stored: 1.0 and 1 can differ in meaning.
+        """The number of an option, in the file's type, because 1.0 and 1 can differ in meaning.
 
-        In old files, encoder and decoder share an option under its last name.
+        In old files, encoder and decoder share an option, whose name has no side.
         """
         values = self.stored.get(name, self.stored.get(name.rpartition("/")[2]))
         if values is None:

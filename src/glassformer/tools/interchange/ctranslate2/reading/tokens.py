@@ -119,7 +119,7 @@ def _file(directory: Path, name: str) -> Path | None:
 
 
 def _tokens(path: Path, settings: Settings, start_is_zero: bool) -> Tokens:
-    """The tokens in a vocabulary file, with a start symbol and padding."""
+    """The tokens in a vocabulary file, and a start symbol and padding if the file lacks them."""
     symbols = {"unk": settings.unk_token, "eos": settings.eos_token}
     begin = None if start_is_zero else settings.decoder_start_token
     texts = _texts(path)

@@ -51,7 +51,7 @@ def best_continuations(
     There are at most live · kept of them. live [Candidate((5,), -1.0, 0)], log-probabilities
     [[-0.5, -3.0]], ids [[8, 9]], count 1: [Candidate((5, 8), -1.5, 0)].
     """
-    # Eight lines: all sums (live, kept); the best of them, flattened; row and id of each place.
+    # Eight lines: compute the sums (live, kept); take the best of all; find their rows and ids.
     raise NotImplementedError
 
 

@@ -82,7 +82,7 @@ class BlockState:
 
         rows [2, 0, 0] of three sentences: the last one, then the first one twice.
         """
-        # One expression. Beam search calls select when one hypothesis continues another.
+        # One expression. Beam search calls select to keep the rows of its best hypotheses.
         raise NotImplementedError
 
 

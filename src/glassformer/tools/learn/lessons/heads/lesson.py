@@ -36,7 +36,7 @@
 # %%
 from torch import Tensor, nn
 
-from glassformer import scaled_dot_product_attention  # lesson 1's: returns (output, weights)
+from glassformer import scaled_dot_product_attention  # of lesson 1; it returns (output, weights)
 
 
 class MultiHeadAttention(nn.Module):
@@ -68,7 +68,7 @@ class MultiHeadAttention(nn.Module):
                          [5, 6, 7, 8]]] -> [[[[1, 2], [5, 6]],
                                              [[3, 4], [7, 8]]]]
         """
-        # Two lines: d_head; a reshape to (batch, len, heads, d_head) and an exchange of two axes.
+        # Two lines: compute d_head; reshape to (batch, len, heads, d_head) and exchange two axes.
         raise NotImplementedError
 
     def merge(self, heads: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ def running_sum(scores: Iterable[float]) -> tuple[float, float]:
 
 
 def running_attention(query: Tensor, blocks: Iterable[Block]) -> Tensor:
-    """Equation 1 over blocks of keys, in the memory of one block (Dao et al. 2022, algorithm 1)."""
+    """Equation 1, with one block's scores in memory at a time (Dao et al. 2022, algorithm 1)."""
     largest = query.new_full((*query.shape[:-1], 1), -math.inf)
     total = mixed = torch.zeros_like(largest)
     for key, value, mask in blocks:
