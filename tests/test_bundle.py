@@ -295,7 +295,7 @@ FAULTS = {
         "source_vocab_size is 500 in the model and [0-9]+ in its tokenizer",
     ),
     "other symbols": (lambda d: change_model(d, pad_id=9), "pad_id is 9 in the model and 0 in its"),
-    "a setting less": (without_a_setting, "config.json: model.num_heads: missing, and a default"),
+    "a setting less": (without_a_setting, "config.json: model.num_heads is missing, and a default"),
     "a setting as text": (
         lambda d: change_model(d, num_heads="2"),
         "model.num_heads '2': expected a whole number",
@@ -322,17 +322,20 @@ FAULTS = {
     ),
     "a large config": (
         lambda d: (d / "config.json").write_text(" " * (17 << 20)),
-        "config.json: 17,825,792 bytes, expected at most 16,777,216",
+        "config.json: the file has 17,825,792 bytes, expected at most 16,777,216",
     ),
     "a subword list without end": (
         lambda d: change_config(d, source_known=10**18),
         "tokenizer.model: a list of 1000000000000000000 subwords, expected 1 to",
     ),
-    "a pipe as config": (as_pipe("config.json"), "config.json: a pipe, expected a regular file"),
-    "a pipe as weights": (as_pipe("model.safetensors"), "model.safetensors: a pipe, expected"),
-    "a pipe as tokenizer": (as_pipe("tokenizer.model"), "tokenizer.model: a pipe, expected"),
-    "a device": (as_link("tokenizer.model", "/dev/zero"), "tokenizer.model: a device, expected a"),
-    "a directory": (as_link("config.json", "."), "config.json: a directory, .*name a file in it"),
+    "a pipe as config": (as_pipe("config.json"), "config.json is a pipe, expected a regular file"),
+    "a pipe as weights": (as_pipe("model.safetensors"), "model.safetensors is a pipe, expected"),
+    "a pipe as tokenizer": (as_pipe("tokenizer.model"), "tokenizer.model is a pipe, expected"),
+    "a device": (
+        as_link("tokenizer.model", "/dev/zero"),
+        "tokenizer.model is a device, expected",
+    ),
+    "a directory": (as_link("config.json", "."), "config.json is a directory, .*name a file in it"),
     "NaN": (with_weights(lambda weight: weight / 0.0), "holds NaN or infinity: the file is damag"),
     "whole numbers": (with_weights(lambda weight: weight.long()), "int64, expected floating-point"),
 }
@@ -354,7 +357,7 @@ def test_a_tokenizer_of_gigabytes_is_refused_before_its_hash_is_taken(saved, mon
     os.truncate(saved / "tokenizer.model", 257 << 20)
     monkeypatch.setattr("glassformer.bundle.check_hashes", None)
 
-    with pytest.raises(InputError, match=r"tokenizer\.model: 269,484,032 bytes, expected at most"):
+    with pytest.raises(InputError, match=r"tokenizer\.model: the file has 269,484,032 bytes"):
         load_bundle(saved)
 
 
@@ -489,7 +492,7 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
         with pytest.raises(InputError) as raised:
             loaded(tmp_path / "own", wrong)
         assert str(raised.value) == (
-            f"{tmp_path / 'own'}: trained with '{part}': give parts with that name (in Python),"
+            f"{tmp_path / 'own'} was trained with '{part}': give parts with that name (in Python),"
             " or train anew with the package's parts"
         )
     for load in (Translator.load, load_bundle):  # without parts

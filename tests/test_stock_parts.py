@@ -92,7 +92,7 @@ def test_exports_refuse_it_in_one_line(load, tmp_path, export):
     bundle = load().bundle
     rotary(bundle.model)
 
-    line = f"^{ROTARY}, which {EXPORTS[export]} does not know: own parts have no export$"
+    line = f"^{ROTARY}, which {EXPORTS[export]} does not know: export a model without own parts$"
     with pytest.raises(UsageError, match=line):
         export(bundle, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -103,7 +103,7 @@ def test_exports_refuse_a_bundle_of_own_parts(load, tmp_path, export):
     """Whose modules may be the package's: only the name tells."""
     bundle = replace(load().bundle, parts={"model": "mine.Warm"})
 
-    with pytest.raises(UsageError, match=f"the model mine.Warm, which {EXPORTS[export]} does not"):
+    with pytest.raises(UsageError, match=f"own model mine.Warm, which {EXPORTS[export]} does not"):
         export(bundle, tmp_path / "out")
 
 

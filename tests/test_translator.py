@@ -475,7 +475,7 @@ def test_a_translator_is_shown_in_one_line(translator):
     [
         (
             {"glossary": {"dog": ""}},
-            "glossary: the target term of 'dog' is blank: write at least one word",
+            "glossary: the target term of 'dog' is blank: write a word",
         ),
         (
             {"glossary": {"dog": "Hund " * 50}},
@@ -484,7 +484,7 @@ def test_a_translator_is_shown_in_one_line(translator):
         ({"min_length": 21}, "min_length 21: this model has room for 20 subwords: give less"),
         (
             {"prefixes": ["Hund"], "no_repeat_ngram": 2},
-            "no_repeat_ngram 2: it could forbid subwords of a prefix: give only one of the two",
+            "no_repeat_ngram 2 could forbid subwords of a prefix: give only one of the two",
         ),
     ],
 )

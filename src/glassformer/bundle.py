@@ -236,8 +236,8 @@ def load_bundle(
         if own.get(part) != name:
             part = repr(f"{part} {name}")  # a stranger's text
             raise InputError(
-                f"{directory}: trained with {part}: give parts with that name (in Python), or train"
-                " anew with the package's parts"
+                f"{directory} was trained with {part}: give parts with that name (in Python), or"
+                " train anew with the package's parts"
             )
     model = unfilled(lambda: build(config.model))
     load_weights(model, dict(read_tensors(path, shapes_of(model))), path)
@@ -258,8 +258,8 @@ def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
     model = config.model
     if missing := type(model).model_fields.keys() - model.model_fields_set:
         raise InputError(
-            f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
-            " the bundle anew"
+            f"{path}: model.{min(missing)} is missing, and a default could mean another model:"
+            " copy the bundle anew"
         )
     if verify and settings["sha256"].get(_CONFIG) != _settings_hash(settings):
         raise ChecksumError(

@@ -148,7 +148,7 @@ class TextEngine:
             )
         if options.no_repeat_ngram and forced:
             raise UsageError(
-                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid subwords of"
+                f"no_repeat_ngram {options.no_repeat_ngram} could forbid subwords of"
                 " a prefix: give only one of the two"
             )
 

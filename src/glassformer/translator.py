@@ -135,9 +135,9 @@ class Translator:
         """
         check_choice("engine", engine, get_args(EngineName))
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
-            raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
+            raise UsageError(f"only engine ctranslate2 has quantization {quantization!r}")
         if engine != "torch" and parts != FAST:
-            raise UsageError(f"engine {engine}: it has forms of its own: leave plain and parts out")
+            raise UsageError(f"engine {engine} has forms of its own: leave plain and parts out")
         if quantization == "bfloat16" and engine == "torch":
             parts = in_bfloat16(parts)
         translator = cls(bundle, next(bundle.model.parameters()).device, parts=parts)
@@ -204,7 +204,7 @@ class Translator:
         prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
         alignment, split = settings.pop("alignment", False), settings.pop("split", True)
         if prefixes is not None and len(prefixes) != len(texts):
-            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
+            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts: give one for each")
         search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
         options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})

@@ -83,7 +83,7 @@ def test_a_gzip_file_of_line_feeds_alone_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1_000)
     monkeypatch.setattr(lines, "MAX_EXPANSION", 20)
-    with pytest.raises(InputError, match=r"line .*: more than 20 times the size of its gzip file"):
+    with pytest.raises(InputError, match=r"line .*: the text has more than 20 times the size"):
         list(lines.read_lines(path))
 
 

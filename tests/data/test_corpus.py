@@ -73,7 +73,7 @@ def test_lines_are_read_as_a_stream(tmp_path):
         ("a\nGrüße\n".encode("utf-16-le"), ["line 2", "not UTF-8", "-f UTF-16LE "]),
         (b"\xed\xa0\x80\n", ["line 1", "0xED"]),
         (b"", ["empty"]),
-        (gzip.compress(b"a\n" * 1000, mtime=0)[:-12], ["gzip", "broken off"]),
+        (gzip.compress(b"a\n" * 1000, mtime=0)[:-12], ["gzip", "cut short"]),
         (gzip.compress(b"a\n", mtime=0)[:-3] + b"abc", ["gzip"]),
         (b"\x1f\x8bnothing of the kind", ["gzip"]),
     ],
@@ -98,7 +98,7 @@ def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path, monkeypatch
         list(read_lines(write(tmp_path / "fits", "0123456789\n0123456789"))) == ["0123456789"] * 2
     )
     path = write(tmp_path / "long", "short\n0123456789x\n")
-    assert f"{path}, line 2: longer than" in message(lambda: read_lines(path))
+    assert f"{path}, line 2: the line is longer than" in message(lambda: read_lines(path))
 
 
 # Pairs

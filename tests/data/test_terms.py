@@ -69,12 +69,12 @@ def test_the_terms_of_the_second_glossary_come_first():
 @pytest.mark.parametrize(
     ("glossary", "message"),
     [
-        ({" ": "hund"}, "glossary: a source term is blank: write at least one word"),
-        ({"dog": " "}, "glossary: the target term of 'dog' is blank: write at least one word"),
-        ({"dog": []}, "glossary: the target term of 'dog' is blank: write at least one word"),
+        ({" ": "hund"}, "glossary: a source term is blank: write a word"),
+        ({"dog": " "}, "glossary: the target term of 'dog' is blank: write a word"),
+        ({"dog": []}, "glossary: the target term of 'dog' is blank: write a word"),
         (
             {"dog": ["hund", ""]},
-            "glossary: the target term of 'dog' is blank: write at least one word",
+            "glossary: the target term of 'dog' is blank: write a word",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_missing_file_is_named(packed, name):
 
 
 def test_a_missing_directory_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"absent/meta.json: missing, or not the description"):
+    with pytest.raises(InputError, match=r"absent/meta.json is missing, or is no description"):
         Packed.open(tmp_path / "absent")
 
 
@@ -162,21 +162,21 @@ def test_a_missing_directory_is_named(tmp_path):
 def test_a_cut_off_file_is_named(packed, name):
     path = packed.directory / name
     os.truncate(path, path.stat().st_size - 2)
-    with pytest.raises(InputError, match=f"{name}: missing or cut off .*: delete the directory"):
+    with pytest.raises(InputError, match=f"{name} is missing or cut off .*: delete the directory"):
         Packed.open(packed.directory)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format_version": 1, "pairs": 3}'])
 def test_a_damaged_description_is_named(packed, content):
     (packed.directory / "meta.json").write_text(content)
-    with pytest.raises(InputError, match=r"meta.json: missing, or not the description"):
+    with pytest.raises(InputError, match=r"meta.json is missing, or is no description"):
         Packed.open(packed.directory)
 
 
 def test_another_format_is_named(packed):
     path = packed.directory / "meta.json"
     path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 2'))
-    with pytest.raises(InputError, match=r"meta.json: missing, or not the description"):
+    with pytest.raises(InputError, match=r"meta.json is missing, or is no description"):
         Packed.open(packed.directory)
 
 

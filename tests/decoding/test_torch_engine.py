@@ -28,7 +28,7 @@ def test_bfloat16_is_near_and_other_types_are_refused(bundle_directory):
 
     assert other.score == pytest.approx(one.score, rel=0.1)
     assert other.score != one.score
-    with pytest.raises(UsageError, match="only engine ctranslate2 has it"):
+    with pytest.raises(UsageError, match="only engine ctranslate2 has quantization"):
         Translator.load(bundle_directory, quantization="int8")
 
 
@@ -136,7 +136,7 @@ def test_plain_forms_are_in_float32(bundle_directory):
 
 
 def test_another_engine_has_its_own_forms(bundle_directory):
-    with pytest.raises(UsageError, match="engine ctranslate2: it has forms of its own: leave"):
+    with pytest.raises(UsageError, match="engine ctranslate2 has forms of its own: leave"):
         Translator.load(bundle_directory, engine="ctranslate2", parts=PLAIN)
 
 

@@ -61,7 +61,7 @@ def test_masks_of_a_wrong_shape_or_type(build, sentences, masks, error, message)
 def test_a_step_reads_a_token_for_each_row(build, sentences, decoder):
     model = decoder(build())
     state = model.start(model.encode(sentences(5, 5, 5)))
-    with pytest.raises(ValueError, match="a step got 1 tokens for a state of 3 rows"):
+    with pytest.raises(ValueError, match="1 tokens for a state of 3 rows: give one for each"):
         model.step(torch.tensor([2]), state)
 
 

@@ -51,7 +51,7 @@ def test_what_differs_is_named_with_the_remedy(directory):
     [
         ("{", "sha256.json: not JSON, or cut short"),
         ('{"a": 7}', "sha256.json: a 7: expected text"),
-        (json.dumps({"../secret": "0"}), "sha256.json: it names a file of another directory"),
+        (json.dumps({"../secret": "0"}), "sha256.json names a file of another directory"),
     ],
 )
 def test_a_faulty_manifest_is_named(directory, content, message):
@@ -77,5 +77,5 @@ def test_several_files_have_the_hash_of_their_hashes(directory):
 def test_a_pipe_has_no_hash(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(InputError, match="pipe: a pipe, expected a regular file"):
+    with pytest.raises(InputError, match="pipe is a pipe, expected a regular file"):
         sha256(tmp_path / "pipe")

@@ -41,7 +41,7 @@ def test_a_language_is_known_by_any_form(asked):
 def test_unknown_and_missing_languages_are_named():
     with pytest.raises(UsageError) as fault:
         TOKENS.pair(None, "de")
-    assert str(fault.value) == "source_language is missing: this model has 3 of them: de, en, sr"
+    assert str(fault.value) == "source_language is missing: this model has 3 languages: de, en, sr"
     with pytest.raises(UsageError) as fault:
         TOKENS.pair("en", "dee")
     assert str(fault.value) == (

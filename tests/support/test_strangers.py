@@ -42,7 +42,7 @@ def test_only_regular_files_are_read(tmp_path, monkeypatch):
         place.bind("socket")
 
     assert read_bytes(tmp_path / "link", most_bytes=5) == b"12345"
-    with pytest.raises(InputError, match="link: 5 bytes, expected at most 4: it is damaged, or"):
+    with pytest.raises(InputError, match="link: the file has 5 bytes, expected at most 4: it is"):
         read_bytes(tmp_path / "link", most_bytes=4)
     for name, kind in {"pipe": "a pipe", "socket": "a socket", ".": "a directory"}.items():
         with pytest.raises(InputError, match=f"{kind}, expected a regular file: "):
@@ -106,7 +106,7 @@ def test_many_values_are_refused_before_they_fill_the_memory(monkeypatch, text):
         ("a: '\\U00110000'\nb: \"\\UFFFFFFFF\"", "not YAML ("),
         ("[" * 3000, "not YAML ("),
         ("- a", "expected a mapping of names to values, one a line"),
-        ("#" * 70_000, "70,000 bytes, expected at most 65,536"),
+        ("#" * 70_000, "the file has 70,000 bytes, expected at most 65,536"),
     ],
 )
 def test_yaml_is_a_mapping_or_one_line(tmp_path, content, message):

@@ -85,8 +85,8 @@ class Heads:
             known = False
         if not known:
             raise InputError(
-                f"the bundle's alignment {dict(stored)}: expected a layer below {layers}, heads"
-                f" below {heads}, and the row output or input; find them again with find_heads"
+                f"the bundle's alignment is {dict(stored)}: expected a layer below {layers}, heads"
+                f" below {heads}, and the row output or input; find the heads with find_heads"
             )
         return chosen
 

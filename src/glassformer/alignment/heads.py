@@ -48,7 +48,7 @@ def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Head
     useful = [place for place, links in enumerate(anchored) if links][:_MOST_PAIRS]
     judge = "anchors of IBM model 1"
     if not useful:
-        raise NoAnchorsError(f"{len(pairs)} pairs: no {judge} to choose heads by; give more pairs")
+        raise NoAnchorsError(f"{len(pairs)} pairs have no {judge} to judge heads: give more pairs")
     sources, targets = ([pairs[place][side] for place in useful] for side in (0, 1))
     layers = range(parts.model.config.num_decoder_layers)
     attention = word_attention(parts, sources, targets, layers=layers, rows=_ROWS)

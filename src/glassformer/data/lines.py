@@ -56,13 +56,13 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
                 read += len(block)
                 if read > most:
                     raise InputError(
-                        f"{path}, line {number + 1}: more than {MAX_EXPANSION} times the size of"
-                        " its gzip file, which text never has: unpack it and look at it"
+                        f"{path}, line {number + 1}: the text has more than {MAX_EXPANSION}"
+                        " times the size of its gzip file: unpack it and look at it"
                     )
                 if len(block.split(b"\n", 1)[0]) > MAX_LINE_BYTES:
                     raise InputError(
-                        f"{path}, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB:"
-                        " expected one sentence: end each sentence with a line feed"
+                        f"{path}, line {number + 1}: the line is longer than"
+                        f" {MAX_LINE_BYTES >> 20} MiB: end each sentence with a line feed"
                     )
                 yield block
                 lines = 1 + block.count(b"\n")
@@ -75,8 +75,8 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
                     )
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
-            f"{path}: damaged gzip file, broken off or changed after line {number}: copy or "
-            "download it again"
+            f"{path}: the gzip file is cut short or changed after line {number}: copy or download"
+            " the file again"
         ) from error
     except OSError as error:
         raise InputError(_why_unreadable(path, error)) from error

@@ -52,11 +52,9 @@ class Terms:
             if not (listed and all(isinstance(text, str) for text in (term, *forms))):
                 raise TypeError(f"glossary: {term!r}: {target!r}: expected a text, or some texts")
             if not term.strip():
-                raise UsageError("glossary: a source term is blank: write at least one word")
+                raise UsageError("glossary: a source term is blank: write a word")
             if not forms or not all(form.strip() for form in forms):
-                raise UsageError(
-                    f"glossary: the target term of {term!r} is blank: write at least one word"
-                )
+                raise UsageError(f"glossary: the target term of {term!r} is blank: write a word")
             entries.append((term, tuple(form.strip() for form in dict.fromkeys(forms))))
         return cls(tuple(entries))
 

@@ -99,7 +99,7 @@ class Packed:
             meta = read_json(path, PackedMeta)
         except InputError as error:
             raise InputError(
-                f"{path}: missing, or not the description of a packed corpus: delete the directory"
+                f"{path} is missing, or is no description of a packed corpus: delete the directory"
                 " to pack the corpus again"
             ) from error
         return cls(Path(directory), meta)
@@ -115,8 +115,8 @@ class Packed:
                 arrays.append(np.memmap(path, kind, mode="r", shape=(length,)))
             except (OSError, ValueError) as error:
                 raise InputError(
-                    f"{path}: missing or cut off ({error}): delete the directory to pack the corpus"
-                    " again"
+                    f"{path} is missing or cut off ({error}): delete the directory to pack the"
+                    " corpus again"
                 ) from error
         return Sentences(*arrays)
 
@@ -127,8 +127,8 @@ class Packed:
         """Compare the content of all files with its hash; a difference raises InputError."""
         if _content_hash(self.directory) != self.meta.content_hash:
             raise InputError(
-                f"{self.directory}: the packed data differ from their content hash: changed or "
-                "damaged; delete the directory to pack them again"
+                f"{self.directory}: the packed data differ from their content hash: delete the"
+                " directory to pack them again"
             )
 
 

@@ -88,6 +88,4 @@ class DecoderState:
 def check_rows(tokens: int, rows: int) -> None:
     """Refuse a step that does not read one token for each row of the state."""
     if tokens != rows:
-        raise ValueError(
-            f"a step got {tokens} tokens for a state of {rows} rows: give one token for each row"
-        )
+        raise ValueError(f"{tokens} tokens for a state of {rows} rows: give one for each row")

@@ -8,9 +8,7 @@ __all__ = ["device_of"]
 
 
 def device_of(name: str) -> torch.device:
-    """The torch device ``name``; "auto" means cuda if the machine has a GPU, or else cpu.
-
-    A device that the machine lacks raises UsageError.
+    """The device ``name``; "auto" means cuda, or else cpu. A missing device raises UsageError.
 
     If there is a GPU, torch's attention no longer uses cuDNN in this process. cuDNN compiles a
     kernel for each new shape, in a fifth of a second, and nearly every batch has a new shape.

@@ -28,9 +28,9 @@ __all__ = [
 def check_output(option: str, path: Path) -> None:
     """Before the work, refuse an output file that nobody could write after the work."""
     if path.is_dir():
-        raise InputError(f"{option} {path}: a directory, expected a file: name a file in it")
+        raise InputError(f"{option} {path} is a directory, expected a file: name a file in it")
     if not path.resolve().parent.is_dir():
-        raise InputError(f"{option} {path}: no directory {path.resolve().parent}: make it first")
+        raise InputError(f"{option} {path}: make the directory {path.resolve().parent} first")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -99,9 +99,7 @@ def naming(path: Path) -> Iterator[None]:
 def refuse_full_directory(directory: Path) -> None:
     """Raise UsageError for a file, or for a directory that holds anything."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(
-            f"{directory}: it exists and is not an empty directory; give a new directory"
-        )
+        raise UsageError(f"{directory} exists and is not an empty directory: give a new directory")
 
 
 @contextmanager

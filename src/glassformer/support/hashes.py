@@ -58,5 +58,5 @@ def read_manifest(directory: Path) -> dict[str, str]:
     path = directory / MANIFEST
     hashes = read_json(path, dict[str, str])
     if any(Path(name).name != name for name in hashes):
-        raise InputError(f"{path}: it names a file of another directory")
+        raise InputError(f"{path} names a file of another directory")
     return hashes

@@ -114,7 +114,7 @@ class LanguageTokens:
         argument = f"{side}_language"
         if asked is None:
             raise UsageError(
-                f"is missing: this model has {len(names)} of them: {some}", argument=argument
+                f"is missing: this model has {len(names)} languages: {some}", argument=argument
             )
         by_own_code = {subword.strip("_<>"): code for code, subword in self.subwords.items()}
         for code in (asked, by_own_code.get(asked, ""), standard_code(asked)):

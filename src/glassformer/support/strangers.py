@@ -92,11 +92,11 @@ def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
         remedy = "name a file in it" if stat.S_ISDIR(status.st_mode) else "write it to a file first"
-        raise InputError(f"{path}: {kind}, expected a regular file: {remedy}")
+        raise InputError(f"{path} is {kind}, expected a regular file: {remedy}")
     if most_bytes is not None and status.st_size > most_bytes:
         raise InputError(
-            f"{path}: {status.st_size:,} bytes, expected at most {most_bytes:,}: it is damaged, or"
-            " another file"
+            f"{path}: the file has {status.st_size:,} bytes, expected at most {most_bytes:,}: it"
+            " is damaged, or another file"
         )
 
 

@@ -85,7 +85,7 @@ def test_other_options_do_not_continue_a_begun_file(text, tmp_path, capsys, bund
     command = ["backtranslate", str(bundle_directory), str(text), "--out"]
     assert main([*command, str(tmp_path / "pairs.tsv")]) == 1
     assert capsys.readouterr().err == (
-        f"glassformer: error: {partial}: begun with other options: remove the file, or give"
+        f"glassformer: error: {partial} was begun with other options: remove the file, or give"
         " another --out\n"
     )
 

@@ -43,7 +43,7 @@ def test_a_directory_in_use_is_refused(imported, tmp_path, refused):
 
     assert refused("import", tmp_path, tmp_path / "full") == (
         2,
-        f"{tmp_path / 'full'}: it exists and is not an empty directory; give a new directory",
+        f"{tmp_path / 'full'} exists and is not an empty directory: give a new directory",
     )
     assert not imported
 

@@ -116,7 +116,7 @@ def test_inside_of_the_folder_its_name_may_be_left_out(folder, capsys, monkeypat
         assert "Next: glassformer learn solution . attention" in capsys.readouterr().out
     (folder.path / "my-transformer").mkdir()
     assert main(["learn", "hint", "my-transformer"]) == 1
-    assert "my-transformer: no lessons here" in capsys.readouterr().err
+    assert "my-transformer has no lessons" in capsys.readouterr().err
 
 
 def test_the_list_says_what_one_knows_afterwards(capsys):
@@ -138,7 +138,7 @@ def test_what_is_mistyped_is_named(refused, tmp_path):
         "unknown action 'chek' (did you mean 'check'?); a new folder: ./chek",
     )
     status, line = refused("learn", "hint", tmp_path)
-    assert (status, "no lessons here" in line) == (1, True)
+    assert (status, "has no lessons" in line) == (1, True)
 
 
 def test_csv_is_for_a_class(tmp_path, capsys):

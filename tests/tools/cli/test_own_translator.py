@@ -132,7 +132,7 @@ def test_parts_need_the_plain_path(trained, folder, capsys):
     words = ["--parts", str(folder.path), "--engine", "ctranslate2"]
     assert main(["translate", str(trained.directory), *words]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error.endswith("engine ctranslate2: it has forms of its own: leave plain and parts out")
+    assert error.endswith("engine ctranslate2 has forms of its own: leave plain and parts out")
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_other_commands_refuse_a_bundle_with_mistakes(mistaken, refused, tmp_pat
 
     assert status == 1
     assert line == (
-        f"{mistaken}: trained with 'model Transformer with padding-inverted': give parts with"
+        f"{mistaken} was trained with 'model Transformer with padding-inverted': give parts with"
         " that name (in Python), or train anew with the package's parts"
     )
 
@@ -197,14 +197,14 @@ def test_other_commands_refuse_a_bundle_with_mistakes(mistaken, refused, tmp_pat
 def test_parts_of_no_folder(trained, tmp_path, refused):
     status, line = refused("translate", trained.directory, "--parts", tmp_path)
     assert status == 1
-    assert line == f"{tmp_path}: no lessons here; this makes them: glassformer learn {tmp_path}"
+    assert line == f"{tmp_path} has no lessons; this makes them: glassformer learn {tmp_path}"
 
 
 def test_other_parts_need_another_directory(trained, folder, refused):
     words = ["--mistake", "scale-missing", "--out", trained.directory, *TINY]
     status, line = refused("learn", "train", folder.path, *words)
     assert status == 1
-    assert line.startswith(f"{trained.directory}: trained with other parts: remove it")
+    assert line.startswith(f"{trained.directory} has other parts: remove the directory")
 
 
 def test_a_mistake_that_cannot_train_is_one_line(folder, tmp_path, capsys):

@@ -88,7 +88,7 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
         keys.write_text("\n")
         started.send(signal.SIGHUP)
         line = started.stderr.readline()
-        assert line == f"error: --api-key-file {keys}: holds no key; write one a line; {STAY}\n"
+        assert line == f"error: --api-key-file {keys} holds no key: write one key a line; {STAY}\n"
         assert status("wheat") == 200
         started.send(signal.SIGTERM)
         assert started.wait() == 0
@@ -197,7 +197,7 @@ def test_an_empty_key_file_is_refused(refused, bundle_directory, tmp_path):
 
     status, line = refused("serve", bundle_directory, "--api-key-file", file)
 
-    assert (status, line) == (1, f"--api-key-file {file}: holds no key; write one a line")
+    assert (status, line) == (1, f"--api-key-file {file} holds no key: write one key a line")
 
 
 def test_without_the_extra_the_error_names_it(refused, bundle_directory, monkeypatch):

@@ -122,7 +122,7 @@ FILES = {
     [
         ("T.EN two.de", 1, "T.EN has 60 lines and two.de has 2"),
         ("T.EN none.de", 1, "none.de: cannot be read: No such file or directory"),
-        (". two.de", 1, ".: a directory, expected a regular file: name a file"),
+        (". two.de", 1, ". is a directory, expected a regular file: name a file"),
         ("empty.en empty.en", 1, "empty.en: the file is empty"),
         ("blank.en two.de", 1, "blank.en and two.de: no pair is left to train on"),
         ("bad.en two.de", 1, "bad.en, line 2: not UTF-8: 0xFF at byte offset 2"),

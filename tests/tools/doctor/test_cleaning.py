@@ -147,13 +147,13 @@ def test_the_limits_hold(tmp_path):
 def test_folders_in_which_nothing_can_be_written_are_refused(tmp_path):
     (tmp_path / "sub").mkdir()
     here, there = tsv(tmp_path / "a.tsv", ("a", "b")), tsv(tmp_path / "sub" / "a.tsv", ("c", "d"))
-    with pytest.raises(UsageError, match=r"a\.tsv: is a file: expected a directory$"):
+    with pytest.raises(UsageError, match=r"a\.tsv is a file: expected a directory$"):
         check_folder(here.source, {"train": here})
     with pytest.raises(UsageError, match=r"holds the corpus itself: name another directory$"):
         check_folder(tmp_path, {"train": here})
     with pytest.raises(UsageError, match=r"a\.tsv and .*a\.tsv have one name: give them different"):
         check_folder(tmp_path / "clean", {"train": here, "valid": there})
-    with pytest.raises(UsageError, match="not a regular file, but it is read twice: save it first"):
+    with pytest.raises(UsageError, match="is no regular file, and is read twice: save"):
         check_folder(tmp_path / "clean", {"train": CorpusFiles(Path("/dev/null"), format="tsv")})
     check_folder(tmp_path / "clean", {"train": here})
     assert not (tmp_path / "clean").exists()

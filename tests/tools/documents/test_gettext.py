@@ -124,7 +124,7 @@ def test_any_text_comes_and_goes_as_it_is(text):
         ),
         (b'msgid "a\nmsgstr ""', "not a gettext file: line 1: "),
         (b'# a\nmsgid "a"\nmsgstr ""\n\nmsgid "b"\n', "not a gettext file: line 5: "),
-        (b"# a\n", "not a gettext file: it has no msgid with a msgstr"),
+        (b"# a\n", "not a gettext file: no msgid has a msgstr"),
         (
             b'msgid ""\nmsgstr "charset=KOI8-R\\n"',
             "charset=KOI8-R: expected UTF-8: convert it with",

@@ -18,6 +18,6 @@ def test_marian_s_own_files_are_refused(tmp_path, name):
         with zipfile.ZipFile(source, "w") as file:
             file.writestr("opus.npz" if name == "opus.zip" else "Wemb.npy", b"")
     with pytest.raises(
-        InputError, match=rf"{name}: a model in Marian's format: import reads OPUS-MT's mo"
+        InputError, match=rf"{name} is a model in Marian's format: import reads OPUS-MT's mo"
     ):
         importer_of(source)(source)

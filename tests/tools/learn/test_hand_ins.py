@@ -66,4 +66,4 @@ def test_the_table_as_csv(tmp_path, capsys, monkeypatch):
 
 def test_a_folder_without_lessons_is_named(tmp_path, capsys):
     assert main(["learn", "check", str(tmp_path)]) == 1
-    assert f"{tmp_path}: no lessons here" in capsys.readouterr().err
+    assert f"{tmp_path} has no lessons" in capsys.readouterr().err

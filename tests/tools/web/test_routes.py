@@ -394,7 +394,7 @@ def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translat
             {f"dog{n}": "x" for n in range(101)},
             "glossary: expected at most 100 items",
         ),
-        ({"dog": " "}, "glossary: the target term of 'dog' is blank: write at least one word"),
+        ({"dog": " "}, "glossary: the target term of 'dog' is blank: write a word"),
         ([["dog", "Hund"]], "glossary: expected an object"),
     ],
 )

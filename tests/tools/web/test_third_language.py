@@ -70,7 +70,7 @@ def test_terms_and_traces_need_a_translator(client):
     glossary = ask(client, glossary={"dog": "chien"})
     trace = client.post("/api/v1/trace", json={"text": "a", "source": "de", "target": "fr"})
 
-    assert glossary.json()["error"] == "glossary: not by way of a third language, en"
+    assert glossary.json()["error"] == "glossary: a translation by way of en takes none"
     assert trace.json()["error"] == "de to fr has no single translator to trace"
 
 

@@ -244,9 +244,9 @@ def test_what_cannot_be_read_twice_is_refused(config, tmp_path, option):
     os.mkfifo(pipe)
     other = tmp_path / "train.tgt"
 
-    with pytest.raises(InputError, match=f"{pipe}: a pipe, expected a regular file: write it to"):
+    with pytest.raises(InputError, match=f"{pipe} is a pipe, expected a regular file: write it to"):
         prepare(config(60, **{option: (pipe, other)}))
-    with pytest.raises(InputError, match="/dev/zero: a device, expected a regular file"):
+    with pytest.raises(InputError, match="/dev/zero is a device, expected a regular file"):
         prepare(config(60, valid=("/dev/zero", other)))
 
 

@@ -107,7 +107,7 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
         first, count, size = file.readline(), 0, len(head)
         if first not in (b"", head):
             raise InputError(
-                f"{partial}: begun with other options: remove the file, or give another --out"
+                f"{partial} was begun with other options: remove the file, or give another --out"
             )
         for line in file:
             if line.endswith(b"\n"):  # a kill may have cut the last line

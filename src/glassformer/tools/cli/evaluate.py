@@ -44,11 +44,11 @@ class EvaluateOptions(LoadingOptions):
     source: Path | None = Field(None, title="SOURCE")
     """Text to translate, plain or gzip, with a sentence a line, or a file of pairs."""
     target: Path | None = Field(None, title="TARGET")
-    """Reference translations, line for line."""
+    """Reference translations; line n translates line n of SOURCE."""
     hypotheses: Path | None = None
     """File of translations to score, instead of a bundle's translations."""
     references: tuple[Path, ...] = ()
-    """Reference translations of --hypotheses, line for line; several files hold alternatives."""
+    """Reference translations of --hypotheses, one a line. Several files give several a line."""
     baseline: Path | None = None
     """Translations by another system, for a comparison by paired bootstrap."""
     language: str | None = None

@@ -27,7 +27,7 @@ class ImportOptions(Options):
     bundle: Path = Field(title="BUNDLE")
     """Directory of the bundle; the command makes it."""
     source_language: str | None = None
-    """Code of the source language, as the model names it: en, eng_Latn, en_XX."""
+    """Code of the source language in the model's form, such as en, eng_Latn or en_XX."""
     target_language: str | None = None
     """Code of the target language, which a multilingual model needs."""
 

@@ -267,7 +267,7 @@ class CompareOptions(LearnOptions):
             second = self.first.parent / f"translator-{second}"
             if not second.exists():
                 command = Folder(self.first.parent).command("train", "--mistake", str(self.second))
-                raise InputError(f"{second}: not trained yet; this trains it: {command}")
+                raise InputError(f"{second} is not trained yet; this trains it: {command}")
         return compare((self.first, second), self.out, self.parts)
 
 

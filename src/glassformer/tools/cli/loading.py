@@ -59,7 +59,7 @@ class LoadingOptions(Options):
     faster and changes some translations a little. torch also takes bfloat16, for machines
     with bfloat16 matrix units."""
     verify: bool = True
-    """Whether to compare the checksums of the bundle's files."""
+    """Compare the checksums of the bundle's files."""
     device: str = "auto"
     """Device of the model, which is cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)

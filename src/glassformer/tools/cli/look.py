@@ -35,7 +35,7 @@ class LookOptions(LoadingOptions):
     live: bool = False
     """Put the whole translator into the file of --out, which then translates any text offline."""
     exact: Literal["float16", "float32"] | None = None
-    """Number format of the weights with --live; None means int8, a quarter of float32."""
+    """Number format of the weights with --live. None means int8, with a quarter of the bytes."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1 means greedy search."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)

@@ -77,7 +77,7 @@ class PositionsOptions(PlotOptions):
     length: int = Field(100, ge=1, le=_LONGEST)
     """Number of positions."""
     columns: tuple[int, ...] = ()
-    """Columns to draw with --view lines, from 0. Without them, four columns fit d_model."""
+    """Columns to draw with --view lines, from 0. Without columns, the command chooses four."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Layout = "interleaved"

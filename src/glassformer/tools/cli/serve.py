@@ -41,7 +41,7 @@ class ServeOptions(LoadingOptions):
     bundles: tuple[Path, ...] = Field(min_length=1, title="BUNDLE [BUNDLE ...]")
     """Directories of trained translators."""
     host: str = "127.0.0.1"
-    """Address to listen on; other machines reach 0.0.0.0 too, so think of --api-key-file."""
+    """Address to listen on. Other machines reach a server on 0.0.0.0, so add --api-key-file."""
     port: int = Field(5000, ge=0, le=65535)
     """Port to listen on; 0 means any free port."""
     allow_host: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ def _keys(path: Path | None, option: str) -> list[str]:
         return []
     keys = [line.strip() for line in read_lines(path) if line.strip()]
     if not keys:
-        raise InputError(f"{option} {path}: holds no key; write one a line")
+        raise InputError(f"{option} {path} holds no key: write one key a line")
     return keys
 
 

@@ -113,7 +113,7 @@ class TranslateOptions(LoadingOptions):
             raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
         if self.no_repeat_ngram and self.prefix:
             raise ValueError(
-                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid the text of --prefix:"
+                f"--no-repeat-ngram {self.no_repeat_ngram} could forbid the text of --prefix:"
                 " leave one of them out"
             )
         if self.format != "text":
@@ -121,8 +121,8 @@ class TranslateOptions(LoadingOptions):
                 if getattr(self, field) != type(self).model_fields[field].default:
                     flag = field.removeprefix("as_").replace("_", "-")
                     raise ValueError(
-                        f"--{flag}: not with --format {self.format}, whose output is one file:"
-                        " leave one of them out"
+                        f"--{flag} has no use with --format {self.format}, whose output is one"
+                        " file: leave one of them out"
                     )
         return self
 
@@ -263,8 +263,8 @@ def _windows(descriptor: int) -> Iterator[_Window]:
                 number += len(texts)
             if len(rest) > MAX_LINE_BYTES:
                 raise InputError(
-                    f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
-                    " end each text with a line feed"
+                    f"standard input, line {number + 1}: the line is longer than"
+                    f" {MAX_LINE_BYTES >> 20} MiB: end each text with a line feed"
                 )
             advance(len(block))
     for texts in decoded(rest, "standard input", number) if rest else []:

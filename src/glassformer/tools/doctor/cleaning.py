@@ -62,9 +62,7 @@ def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
     written: dict[Path, Path] = {}
     for path in (path for files in parts.values() for path in files.paths):
         if path.exists() and not path.is_file():
-            raise UsageError(
-                f"{path} is no regular file, and the cleaning reads it twice: save it as a file"
-            )
+            raise UsageError(f"{path} is no regular file, and is read twice: save it as a file")
         target = _target(folder, path)
         other = written.setdefault(target.resolve(), path)
         if other != path:

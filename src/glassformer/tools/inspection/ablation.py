@@ -45,7 +45,7 @@ def reordered(pieces: Sequence[T], order: Sequence[int] | None) -> list[T]:
         return list(pieces)
     if sorted(order) != list(range(len(pieces))):
         raise UsageError(
-            f"source_order of {len(order)} places: expected each of 0 to {len(pieces) - 1} once,"
+            f"source_order has {len(order)} numbers: expected each of 0 to {len(pieces) - 1} once,"
             f" for the {len(pieces)} pieces of the source"
         )
     return [pieces[place] for place in order]

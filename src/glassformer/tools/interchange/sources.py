@@ -54,8 +54,8 @@ def importer_of(source: Path) -> Callable[..., Imported]:
         return import_ctranslate2_model
     if "config.json" not in names and any(name.endswith(".npz") for name in {source.name, *names}):
         raise InputError(
-            f"{source}: a model in Marian's format: import reads OPUS-MT's models in the format of"
-            " transformers, as Hugging Face has them"
+            f"{source} is a model in Marian's format: import reads OPUS-MT's models in the format"
+            " of transformers, as Hugging Face has them"
         )
     if source.is_file():
         raise InputError(f"{source}: expected {_EXPECTED}")

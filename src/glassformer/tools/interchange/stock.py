@@ -12,9 +12,9 @@ def require_stock(bundle: Bundle, program: str) -> None:
     for part, name in bundle.parts.items():
         raise UsageError(
             f"the model has your own {part} {name}, which {program} does not know: export a model"
-            " without parts of your own"
+            " without own parts"
         )
     try:
         check_stock(bundle.model, program)
     except TypeError as error:
-        raise UsageError(f"{error}: export a model without parts of your own") from error
+        raise UsageError(f"{error}: export a model without own parts") from error

@@ -106,11 +106,11 @@ def _scores(model: _Model) -> dict[str, float | None]:
     """
     if isinstance(model.vocab, list):
         if len(dict(model.vocab)) < len(model.vocab):
-            raise ValueError("model.vocab: it has a piece twice")
+            raise ValueError("model.vocab has a piece twice")
         return dict(model.vocab)
     texts = sorted(model.vocab, key=model.vocab.__getitem__)
     if [model.vocab[text] for text in texts] != list(range(len(texts))):
-        raise ValueError("model.vocab: its ids have gaps")
+        raise ValueError("the ids of model.vocab have gaps")
     formed = [piece for piece, _ in groupby(first + second for first, second in model.merges)]
     scores = {text: -float(len(formed)) for text in texts if len(text) == 1}
     scores |= {piece: -float(rank) for rank, piece in enumerate(formed)}

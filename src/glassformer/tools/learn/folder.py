@@ -32,7 +32,7 @@ class Folder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise InputError(f"{self.path}: a file, expected a folder") from error
+            raise InputError(f"{self.path} is a file: expected a folder") from error
         missing = [lesson for lesson in lessons(EVERY) if not self.file(lesson).exists()]
         for lesson in missing:
             self.reset(lesson)
@@ -41,7 +41,7 @@ class Folder:
     def checked(self) -> "Folder":
         """The folder itself; InputError if the folder does not exist, or holds no lesson."""
         if not self.has_lessons():
-            raise InputError(f"{self.path}: no lessons here; this makes them: {self.command()}")
+            raise InputError(f"{self.path} has no lessons; this makes them: {self.command()}")
         return self
 
     def has_lessons(self) -> bool:

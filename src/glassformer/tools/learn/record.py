@@ -44,7 +44,7 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
         origin = () if part.mistakes else (file.name, sha256(file))
         records.append(Recorded(part.place, part.mistakes, *origin))
     if (directory / "metrics.jsonl").exists() and read_record(directory) != records:
-        raise InputError(f"{directory}: trained with other parts: remove it, or name another")
+        raise InputError(f"{directory} has other parts: remove the directory, or name another")
     copies.path.mkdir(parents=True, exist_ok=True)
     for name in {part.lesson for part in parts if not part.mistakes}:
         source = read_bytes(folder.file(lesson(name)), most_bytes=MOST_BYTES)

@@ -73,7 +73,7 @@ class TableModel:
                 f" got {tuple(tokens.shape)}"
             )
         if ((tokens < 0) | (tokens >= vocab)).any():
-            raise ValueError(f"no token is {int(tokens.max())}: the vocabulary has {vocab}")
+            raise ValueError(f"the token {int(tokens.max())} is outside the vocabulary of {vocab}")
         self.steps, self.rows_read = self.steps + 1, self.rows_read + rows
         if self.steps > _MOST_STEPS:
             raise ValueError(f"the search does not end: it made {_MOST_STEPS} steps")

@@ -216,7 +216,7 @@ class Service:
         """
         assert self.through is not None
         if asked.glossary:
-            raise RefusedError(400, f"glossary: not by way of a third language, {self.through}")
+            raise RefusedError(400, f"glossary: a translation by way of {self.through} takes none")
         asked = asked.model_copy(update={"alternatives": 0, "alignment": False})
         first = await self._translated((pair[0], self.through), asked)
         between = asked.model_copy(update={"q": [document.text for document in first]})

@@ -81,12 +81,12 @@ class StartOptions(Options):
     parent: Path | None = Field(default=None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to fine-tune on other pairs; the sizes, subwords and normalisation stay."""
     general: Files = Field(default=(), max_length=2)
-    """Pairs of the parent's kind of text, with --from, whose scores show the child's forgetting."""
+    """With --from, pairs like the parent's pairs, whose scores show how much the child forgets."""
     replay: Path | None = None
     """Text in the source language, with --from. The child forgets less, because it also learns the
     parent's translations of the text. Training reads at most one line of the text for each pair."""
     trim_vocabulary: bool = False
-    """With --from, keep only the subwords of the training's texts. The child of a multilingual
+    """With --from, keep only the subwords that the training texts need. The child of a multilingual
     parent becomes smaller and faster."""
 
 
@@ -129,10 +129,10 @@ class TextOptions(PairOptions):
     also_tag: str = ""
     """Word before the source of each further pair, such as <BT> (Caswell et al. 2019)."""
     joined_pairs: float | None = Field(default=None, ge=0, le=1)
-    """Share of the pairs that training reads once more, in random units of two to five joined
+    """Share of the pairs that training reads a second time, joined to units of two to five random
     pairs."""
     placeholders: float | None = Field(default=None, ge=0, le=1)
-    """Share of the pairs that training reads once more, with placeholders, tags, addresses and
+    """Share of the pairs that training reads a second time, with placeholders, tags, addresses and
     emoji on both sides."""
     tokenizer: Files = Field(default=(), max_length=2)
     """SentencePiece models to use, as one file for both sides or as two files."""
@@ -161,13 +161,13 @@ class SizeOptions(Options):
     num_heads: int | None = Field(default=None, ge=1)
     """Number of attention heads, in place of the preset's number."""
     d_ff: int | None = Field(default=None, ge=1)
-    """Inner width of the feed-forward networks, in place of the preset's."""
+    """Inner width of the feed-forward networks, in place of the preset's width."""
     num_encoder_layers: int | None = Field(default=None, ge=1)
     """Number of encoder blocks, in place of the preset's number."""
     num_decoder_layers: int | None = Field(default=None, ge=1)
     """Number of decoder blocks, in place of the preset's number."""
     norm: Norm | None = None
-    """Place of LayerNorm: after each residual sum (post, the paper) or before each sublayer."""
+    """LayerNorm after each residual sum (post, as in the paper) or before each sublayer (pre)."""
     tying: Tying | None = None
     """Embeddings that share weights; None means three-way with one vocabulary, else target."""
     positions: PositionKind = "sinusoidal"
@@ -200,7 +200,7 @@ class LengthOptions(Options):
     average_count: int = Field(default=3, ge=1)
     """Number of checkpoints to average."""
     checkpoint_minutes: float = Field(default=5.0, gt=0)
-    """Minutes between checkpoints, or 3 % of ``minutes``. Each validation saves one more."""
+    """Minutes between checkpoints, or 3 % of ``minutes`` if less. Each validation saves one too."""
 
 
 class LearningOptions(Options):
@@ -211,13 +211,14 @@ class LearningOptions(Options):
     accumulate: int = Field(default=1, ge=1)
     """Number of batches whose gradients add up to one update."""
     both_ways: float | None = Field(default=None, ge=0, le=1)
-    """First share of the run in which every other update learns backwards (Ding et al. 2021)."""
+    """Share of the run, from its first update, in which each second update learns to translate from
+    target to source (Ding et al. 2021)."""
     optimiser: OptimiserKind | None = None
     """Optimiser: the paper's adam, or muon (Jordan et al. 2024) on matrices and adam elsewhere."""
     warmup: int | None = Field(default=None, ge=1)
     """Number of updates in which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(default=None, gt=0)
-    """Factor on the paper's schedule."""
+    """Factor on the learning rate of the paper's schedule."""
     decay: Decay | None = None
     """Learning rate after the warm-up: inverse-root (the paper) or constant. None means
     inverse-root, or constant with --from."""

@@ -98,7 +98,7 @@ def test_other_packages_are_refused(package):
     refused(package, r"metadata\.json: not JSON, or cut short")
     metadata.write_text(json.dumps(METADATA))
     (package / "sentencepiece.model").rename(package / "bpe.model")
-    refused(package, r"bpe\.model: Moses with subword-nmt, not SentencePiece: this program")
+    refused(package, r"bpe\.model: this program has no tokenizer of Moses with subword-nmt")
     (package / "bpe.model").unlink()
     refused(package, r"sentencepiece\.model: cannot be read: No such file or directory")
 

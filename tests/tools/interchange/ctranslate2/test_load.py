@@ -177,7 +177,7 @@ def test_what_this_machine_cannot_compute_in_is_refused(bundle_of, monkeypatch):
 
 
 def test_torch_has_no_quantization(bundle_of):
-    with pytest.raises(UsageError, match="quantization 'int8': only engine ctranslate2 has it"):
+    with pytest.raises(UsageError, match="only engine ctranslate2 has quantization 'int8'"):
         Translator.load(bundle_of(), engine="torch", quantization="int8")
 
 

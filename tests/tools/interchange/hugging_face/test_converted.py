@@ -114,7 +114,7 @@ def test_it_goes_back_to_transformers(converted, tmp_path, family):
 def test_a_model_of_several_languages_needs_two(converted):
     _, directory = converted("nllb")
     for given, missing in (({}, "source"), ({"source_language": "fra_Latn"}, "target")):
-        with pytest.raises(UsageError, match=r"is missing: this model has 202 of them") as caught:
+        with pytest.raises(UsageError, match=r"is missing: this model has 202 languages") as caught:
             import_ctranslate2_model(directory, **given)
         assert caught.value.argument == f"{missing}_language"
 

@@ -195,7 +195,7 @@ def test_a_trimmed_vocabulary(pairs, tmp_path):
         tokenizer, _ = trim_tokenizer(whole, lines[:2])
         assert tokenizer.vocab_size < whole.vocab_size
         if kind == "bpe":
-            with pytest.raises(UsageError, match=r"a trimmed vocabulary: BPE joins .* ctranslate2"):
+            with pytest.raises(UsageError, match=r"the vocabulary is trimmed: .* ctranslate2"):
                 tokenizer_json(tokenizer, size=tokenizer.vocab_size)
             continue
         path = tmp_path / "tokenizer.json"
@@ -339,17 +339,17 @@ def test_the_search_and_the_card(bundle_of, tmp_path):
 
 
 REFUSALS = [
-    ({"norm": "pre", "tying": "target"}, "tying 'target': Pegasus has one vocabulary"),
-    ({"norm_epsilon": 1e-6}, "norm_epsilon 1e-06: MarianMT has 1e-05"),
-    ({"source_max_length": 64}, "source_max_length 64 and max_length 60"),
-    ({"embedding_norm": True}, "no family of Hugging Face has this combination"),
+    ({"norm": "pre", "tying": "target"}, "tying is 'target', but Pegasus has one vocabulary"),
+    ({"norm_epsilon": 1e-6}, "norm_epsilon is 1e-06, but MarianMT has 1e-05"),
+    ({"source_max_length": 64}, "source_max_length is 64 and max_length is 60"),
+    ({"embedding_norm": True}, "no family of Hugging Face combines norm 'post'"),
     (
         {"positions": "learned", "position_offset": 2, "embedding_norm": True},  # BART's
-        "no family of Hugging Face has this combination",
+        "no family of Hugging Face combines norm 'post'",
     ),
     (
         {"norm": "pre", "position_frequencies": "tensor2tensor", "position_offset": 2},
-        "pad_id 0 and position_offset 2",
+        "pad_id is 0 and position_offset is 2",
     ),
 ]
 
@@ -368,7 +368,7 @@ def test_a_bias_that_the_family_lacks_is_refused(m2m100, tmp_path):
     model = Transformer(bundle.model.config.model_copy(update={"output_bias": True}))
     model.load_state_dict({**bundle.model.state_dict(), "output_bias": model.output_bias + 0.5})
     bundle = replace(bundle, model=model)
-    with pytest.raises(UsageError, match="a bias on the logits, such as fine-tuning gives: M2M100"):
+    with pytest.raises(UsageError, match=r"a bias on the logits, .*, but M2M100"):
         export_hugging_face(bundle, tmp_path / "out")
 
 
@@ -392,5 +392,5 @@ def test_a_spoilt_export_is_said(bundle_of, tmp_path):
     config = tmp_path / "out" / "config.json"
     settings = json.loads(config.read_text())
     config.write_text(json.dumps({**settings, "vocab_size": 400}))
-    with pytest.raises(InputError, match="the source tokenizer has 350 tokens and"):
+    with pytest.raises(InputError, match="the source tokenizer has 350 tokens, but"):
         import_hugging_face(tmp_path / "out")

@@ -62,7 +62,7 @@ def refusal(directory, error=InputError, **languages):
             "model_type 'bart': its tokenizer is byte-level BPE, not",
         ),
         ({"model_type": "plbart"}, "model_type 'plbart': its weights have no table here; import"),
-        ({"relative_attention": 8}, "unknown option relative_attention 8: it could change the "),
+        ({"relative_attention": 8}, "unknown option relative_attention 8, which could change the "),
         (
             {"quantization_config": {"bits": 4}},
             "unknown option quantization_config {'bits': 4}",
@@ -90,8 +90,7 @@ def test_a_pegasus_of_others_is_refused(directory):
     change_json(directory / "config.json", model_type="pegasus")
     assert refusal(directory) == (
         "DIRECTORY: import reads a pegasus model, which summarises texts, only if `export` wrote"
-        " it; it reads"
-        " marian, m2m_100, mbart"
+        " it; import also reads marian, m2m_100, mbart"
     )
 
 
@@ -136,9 +135,9 @@ def test_files(directory, tmp_path):
     cut(directory / WEIGHTS)
     assert refusal(directory).startswith(f"{WEIGHTS}: cannot be read as safetensors (")
     (directory / WEIGHTS).unlink()
-    assert refusal(directory) == f"DIRECTORY: it holds no {WEIGHTS}"
+    assert refusal(directory) == f"DIRECTORY holds no {WEIGHTS}: copy the whole directory anew"
     (directory / "pytorch_model.bin").touch()
-    assert refusal(directory).startswith("pytorch_model.bin: a pickle, which can run code, so it")
+    assert refusal(directory).startswith("pytorch_model.bin is a pickle, which can run code: write")
     cut(directory / "config.json")
     assert refusal(directory).startswith("config.json: not JSON, or cut short (")
     (directory / "config.json").write_text("[" * 100_000)
@@ -151,18 +150,18 @@ def test_files_of_the_tokenizer(directory):
     vocabulary = json.loads((directory / "vocab.json").read_text())
 
     (directory / "vocab.json").write_text(json.dumps(vocabulary | {"new": 999}))
-    assert refusal(directory).startswith("vocab.json: it has the id 999, and config.json a vocab")
+    assert refusal(directory).startswith("vocab.json: config.json has")
     (directory / "vocab.json").write_text(json.dumps(vocabulary | {"new": "x"}))
     assert refusal(directory) == "vocab.json: expected a table of pieces and ids"
     change_json(directory / "config.json", eos_token_id=5)
     (directory / "vocab.json").write_text(json.dumps(vocabulary))
-    assert refusal(directory).startswith("vocab.json: the id 5, config.json's eos_token_id, is ")
+    assert refusal(directory).startswith("vocab.json: config.json's eos_token_id 5 is the token ")
     change_json(directory / "config.json", eos_token_id=[0, 1])
     assert refusal(directory).startswith("config.json: eos_token_id [0, 1]: expected a whole n")
     change_json(directory / "config.json", eos_token_id=0)
     del vocabulary["<unk>"]
     (directory / "vocab.json").write_text(json.dumps(vocabulary))
-    assert refusal(directory) == "vocab.json: it lacks the token '<unk>': copy the file anew"
+    assert refusal(directory) == "vocab.json: the token '<unk>' is missing: copy the file anew"
     (directory / "vocab.json").unlink()
     assert refusal(directory) == ("vocab.json: cannot be read: No such file or directory")
 
@@ -178,7 +177,7 @@ def test_sentencepiece_models(directory):
     assert refusal(directory) == ("source.spm: cannot be read: No such file or directory")
     change_json(directory / "tokenizer_config.json", tokenizer_class="BartTokenizer")
     assert refusal(directory) == (
-        "tokenizer_config.json: tokenizer_class 'BartTokenizer': of a marian model, import reads"
+        "tokenizer_config.json: tokenizer_class 'BartTokenizer': for a marian model, import reads"
         " MarianTokenizer"
     )
 
@@ -187,7 +186,7 @@ def test_languages(make_marian, tmp_path):
     directory = make_marian(tmp_path / "model", languages=("deu", "fra", "nld"))
 
     assert refusal(directory, UsageError) == (
-        "target_language is missing: this model has 3 of them: de, fr, nl"
+        "target_language is missing: this model has 3 languages: de, fr, nl"
     )
     assert refusal(directory, UsageError, target_language="frx") == (
         "target_language 'frx': this model has no such language (did you mean 'fr'?)"
@@ -252,4 +251,4 @@ def test_faults_of_others_that_once_gave_a_traceback(directory):
     for file in ("source.spm", "vocab.json", "config.json"):
         (directory / file).unlink()
         os.mkfifo(directory / file)
-        assert refusal(directory).startswith(f"{file}: a pipe, expected a regular file")
+        assert refusal(directory).startswith(f"{file} is a pipe, expected a regular file")

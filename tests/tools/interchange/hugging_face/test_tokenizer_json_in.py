@@ -90,9 +90,9 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never
         ({"model": BPE | {"fuse_unk": False}}, "model.fuse_unk False: expected True"),
         (
             {"model": {"type": "Unigram", "vocab": [["a", 0], ["a", -1]]}},
-            "model.vocab: it has a piece twice",
+            "model.vocab has a piece twice",
         ),
-        ({"model": BPE}, "model.vocab: its ids have gaps"),
+        ({"model": BPE}, "the ids of model.vocab have gaps"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

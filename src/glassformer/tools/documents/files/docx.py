@@ -60,7 +60,7 @@ def read_docx(data: bytes) -> FileContent:
     parts = _parts(data)
     trees = {info: _tree(part) for info, part in parts.items() if _PART.fullmatch(info.filename)}
     if not trees:
-        raise InputError("not a Word document (.docx): it has no word/document.xml")
+        raise InputError("not a Word document (.docx): the file has no word/document.xml")
     paragraphs = [
         paragraph
         for tree in trees.values()
@@ -96,7 +96,7 @@ def _tree(part: bytes) -> Element:
     try:
         return etree.fromstring(part, parser)
     except etree.XMLSyntaxError:
-        raise InputError("a damaged Word document: a part of it is no XML") from None
+        raise InputError("the Word document is damaged: one of its parts is no XML") from None
 
 
 class _Paragraph:

@@ -99,7 +99,7 @@ def _messages(text: str, line_end: str) -> Iterator[_Message]:
         yield _Message(texts, _text(match["forms"]), match.span("forms"), *flag)
     _check_between(text, end, len(text))
     if not end:
-        raise InputError("not a gettext file: it has no msgid with a msgstr")
+        raise InputError("not a gettext file: no msgid has a msgstr")
 
 
 def _check_between(text: str, start: int, end: int) -> None:

@@ -36,7 +36,7 @@ def import_argos(
     with unpacked(source, _is_wanted) as place:
         metadata = sorted([*place.glob(METADATA), *place.glob(f"*/{METADATA}")])
         if not metadata:
-            raise InputError(f"{source}: it holds no {METADATA}: not a package of Argos Translate")
+            raise InputError(f"{source} is no package of Argos Translate: it holds no {METADATA}")
         return _import(metadata[0].parent, languages)
 
 
@@ -59,8 +59,8 @@ def _import(directory: Path, languages: tuple[str | None, str | None]) -> Import
     tokenizer = directory / TOKENIZER
     if not tokenizer.exists() and (directory / _OTHER_TOKENIZER).exists():
         raise InputError(
-            f"{directory / _OTHER_TOKENIZER}: Moses with subword-nmt, not SentencePiece: this"
-            f" program has no such tokenizer; expected {TOKENIZER}"
+            f"{directory / _OTHER_TOKENIZER}: this program has no tokenizer of Moses with"
+            f" subword-nmt: expected {TOKENIZER}"
         )
     source, target = languages
     bundle, notes = read_translator(

@@ -188,8 +188,7 @@ def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
                 setattr(layer, of_norm if hasattr(layer, of_norm) else kind, stacked.cpu())
     if weights:
         raise UsageError(
-            f"{min(weights)}: CTranslate2's Transformer has no place for this weight;"
-            " use the torch engine"
+            f"CTranslate2's Transformer has no weight like {min(weights)}: use the torch engine"
         )
 
 

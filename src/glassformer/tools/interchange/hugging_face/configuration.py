@@ -113,8 +113,8 @@ def read_settings(directory: Path) -> tuple[Family, Settings]:
     for name, value in settings.items():
         if name not in read | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
             raise InputError(
-                f"{path}: unknown option {name[:40]} {shown(value)}: it could change the"
-                " translations, and this program has no place for it"
+                f"{path}: unknown option {name[:40]} {shown(value)}, which could change the"
+                " translations: this program lacks it"
             )
     options = read_json(generation, dict[str, Any]) if generation.exists() else {}
     generating = {name: value for name, value in options.items() if value is not None}

@@ -139,7 +139,7 @@ def family_for(config: ModelConfig) -> str:
             return name
     listed = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
     raise UsageError(
-        f"{listed}: no family of Hugging Face has this combination; export to ctranslate2 holds it"
+        f"no family of Hugging Face combines {listed}: export to ctranslate2, which can hold it"
     )
 
 

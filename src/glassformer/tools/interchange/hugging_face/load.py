@@ -91,6 +91,6 @@ def _check_sizes(vocabulary: Tokenizers, config: ModelConfig, directory: Path) -
     ):
         if tokenizer.vocab_size != size:
             raise InputError(
-                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens and"
-                f" config.json {size}: copy both from one model"
+                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens, but"
+                f" config.json says {size}: copy both from one model"
             )

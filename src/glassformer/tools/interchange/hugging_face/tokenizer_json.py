@@ -37,14 +37,14 @@ def tokenizer_json(
     space_as_suffix = model.rest.trainer_spec.treat_whitespace_as_suffix
     if model.kind not in get_args(Subwords) or space_as_suffix:
         raise UsageError(
-            f"a SentencePiece model of kind {model.kind!r}"
+            f"the SentencePiece model is of kind {model.kind!r}"
             f"{', with spaces as suffixes' if space_as_suffix else ''}:"
             " tokenizer.json holds bpe and unigram with spaces as prefixes; export to ctranslate2"
         )
     beyond = model.pieces[tokenizer.vocab_size :]
     if model.kind == "bpe" and any(piece.type is PieceType.UNUSED for piece in beyond):
         raise UsageError(
-            "a trimmed vocabulary: BPE joins subwords by way of missing subwords, and"
+            "the vocabulary is trimmed: BPE joins subwords by way of missing subwords, and"
             " tokenizer.json cannot say so; export to ctranslate2"
         )
     pieces = _pieces(tokenizer, model, size)

@@ -137,7 +137,7 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
     if model_type not in _TOKENIZERS:
         raise InputError(
             f"{directory}: import reads a {model_type} model, which summarises texts, only if"
-            f" `export` wrote it; it reads {', '.join(_TOKENIZERS)}"
+            f" `export` wrote it; import also reads {', '.join(_TOKENIZERS)}"
         )
     kind = options.tokenizer_class or settings.tokenizer_class
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
@@ -145,7 +145,7 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
         kind = _TOKENIZERS[model_type][int(nllb)]
     if kind is None or kind not in _TOKENIZERS[model_type]:
         raise InputError(
-            f"{path}: tokenizer_class {shown(kind)}: of a {model_type} model, import reads"
+            f"{path}: tokenizer_class {shown(kind)}: for a {model_type} model, import reads"
             f" {', '.join(_TOKENIZERS[model_type])}"
         )
     if options.legacy_behaviour:
@@ -221,8 +221,8 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
     for index in added:
         if not 0 <= index < size:
             raise InputError(
-                f"{directory}: a token has the id {index}, but config.json allows only ids below"
-                f" {size}: copy all files from one model"
+                f"{directory}: config.json has {size} tokens, but a token has the id {index}: copy"
+                " all files from one model"
             )
     for index, text in sorted(added.items()):
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
@@ -250,10 +250,7 @@ def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
     by_id = {index: text for text, index in table.items() if text}
     last = max(by_id, default=0)
     if last >= size:
-        raise InputError(
-            f"{path}: a piece has the id {last}, but config.json allows only ids below {size}:"
-            " copy all files from one model"
-        )
+        raise InputError(f"{path}: config.json has {size} tokens, but a piece has the id {last}")
     return [by_id.get(i, f"<unused {i}>") for i in range(size if filled else last + 1)]
 
 

@@ -164,8 +164,8 @@ def _files(directory: Path) -> list[Path]:
         return [directory / Path(name).name for name in sorted(set(names))]
     if (directory / _PICKLED).exists():
         raise InputError(
-            f"{directory / _PICKLED}: a pickle, which can run code, so it is not read; write"
-            " safetensors with transformers: AutoModelForSeq2SeqLM.from_pretrained(DIRECTORY)"
+            f"{directory / _PICKLED} is a pickle, which can run code: write safetensors with"
+            " transformers: AutoModelForSeq2SeqLM.from_pretrained(DIRECTORY)"
             ".save_pretrained(DIRECTORY)"
         )
-    raise InputError(f"{directory}: it holds no {_WHOLE}")
+    raise InputError(f"{directory} holds no {_WHOLE}: copy the whole directory anew")

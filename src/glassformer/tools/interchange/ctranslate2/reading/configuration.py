@@ -75,14 +75,14 @@ def read_settings(directory: Path, file: ModelFile) -> Settings:
     for name, value in (settings.model_extra or {}).items():
         if name not in _NO_EFFECT and value:
             raise InputError(
-                f"{path}: unknown option {name[:40]} {shown(value)}: no place for it here"
+                f"{path}: unknown option {name[:40]} {shown(value)}: this program lacks it"
             )
     # The converter that writes a float converts models whose tokenizers add the end symbol.
     if isinstance(file.option("encoder/scale_embeddings"), float):
         changes["add_source_eos"] = True
     settings = settings.model_copy(update=changes)
     if settings.add_source_bos:
-        raise InputError(f"{path}: add_source_bos: no source begins with the start symbol here")
+        raise InputError(f"{path}: add_source_bos: no source starts with the start symbol here")
     if settings.decoder_start_token is None:
         raise InputError(
             f"{path}: decoder_start_token null: write the token there that all targets start with;"
@@ -196,7 +196,7 @@ def source_embedding(file: ModelFile) -> str:
 def matrix_shape(file: ModelFile, name: str) -> tuple[int, int]:
     """The rows and columns of a weight; InputError if the file has no such matrix."""
     if name not in file.stored:
-        raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")
+        raise InputError(f"{file.path}: the weight {name} is missing: copy the file anew")
     shape = tuple(file.stored[name].shape)
     if len(shape) != 2:
         raise InputError(f"{file.path}: {name} has the shape {shape}, expected rows and columns")
@@ -211,5 +211,5 @@ def refuse_others(file: ModelFile, known: Collection[str]) -> None:
         if name in known or name.removesuffix("_scale") in known or last in _HARMLESS or off:
             continue
         reasons = [reason for part, reason in _REASONS.items() if part in name]
-        reason = reasons[0] if reasons else "this program has no place for it"
+        reason = reasons[0] if reasons else "no model of this program has such a weight"
         raise InputError(f"{file.path}: {name}: {reason}")

@@ -48,7 +48,7 @@ def import_ctranslate2_model(
             break
     else:
         raise InputError(
-            f"{directory}: it holds no SentencePiece model: put the original's beside model.bin, as"
+            f"{directory} holds no SentencePiece model: put the original's beside model.bin, as"
             " sentencepiece.model, or as source.spm and target.spm"
         )
     bundle, notes = read_translator(directory, directory / source, directory / target)

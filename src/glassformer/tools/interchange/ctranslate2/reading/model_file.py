@@ -104,7 +104,7 @@ class _Reader:
 
     def content(self, size: int) -> bytearray:
         if size > self.left:
-            raise ValueError(f"{size:,} bytes are to follow, and {self.left:,} do")
+            raise ValueError(f"{size:,} bytes must follow, and only {self.left:,} follow")
         self.left -= size
         return bytearray(self.file.read(size))
 
@@ -120,8 +120,8 @@ def _read(reader: _Reader, path: Path) -> ModelFile:
     version = reader.number("I")
     if version not in _VERSIONS:
         raise InputError(
-            f"{path}: version {version} of the format: expected {_VERSIONS[0]} to {_VERSIONS[-1]};"
-            " convert the original model with a current CTranslate2"
+            f"{path} has version {version} of the format: expected {_VERSIONS[0]} to"
+            f" {_VERSIONS[-1]}; convert the original model with a current CTranslate2"
         )
     specification = reader.text()
     reader.number("I")  # the revision; the names of the variables tell the content

@@ -98,7 +98,7 @@ def read_tokens(
         path = _file(directory, f"{side}_vocabulary")
         if path is None:
             raise InputError(
-                f"{directory}: it holds neither shared_vocabulary.json nor"
+                f"{directory} holds neither shared_vocabulary.json nor"
                 f" {side}_vocabulary.json: copy the whole directory anew"
             )
         sides.append(_tokens(path, settings, start_is_zero))
@@ -125,10 +125,10 @@ def _tokens(path: Path, settings: Settings, start_is_zero: bool) -> Tokens:
     texts = _texts(path)
     if len(set(texts)) < len(texts):
         [(double, _)] = Counter(texts).most_common(1)
-        raise InputError(f"{path}: it has the token {shown(double)} twice")
+        raise InputError(f"{path} has the token {shown(double)} twice")
     for text in [*symbols.values(), *([] if begin is None else [begin])]:
         if text not in texts:
-            raise InputError(f"{path}: it lacks the token {shown(text)}: copy the file anew")
+            raise InputError(f"{path}: the token {shown(text)} is missing: copy the file anew")
     start = None if begin is None else texts.index(begin)
     padding = next((text for text in _PADDINGS if text in texts), None)
     names = [_PADDING if text == padding else text for text in texts]

@@ -55,7 +55,7 @@ def _stored(file: ModelFile, name: str, expected: tuple[int, ...]) -> Tensor:
     """A weight of the file; zeros for a missing bias, because OpenNMT's attention has none."""
     if name not in file.stored:
         if not name.endswith("/bias"):
-            raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")
+            raise InputError(f"{file.path}: the weight {name} is missing: copy the file anew")
         return torch.zeros(expected)
     if (stored := tuple(file.stored[name].shape)) != expected:
         raise InputError(
