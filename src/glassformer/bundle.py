@@ -1,8 +1,8 @@
 """A bundle: one directory that holds one translator, without pickled files.
 
-``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
-``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
-weights, of the tokenizers, and of its own settings.
+The directory has ``config.json`` (with ``format_version``), ``model.safetensors``,
+``tokenizer.model`` (or ``source.model`` and ``target.model``), and ``README.md``. ``config.json``
+holds the SHA-256 of the weights, of the tokenizers, and of its own settings.
 
 A bundle may come from a stranger, or from a damaged disk: :mod:`glassformer.support.strangers`
 reads it.
@@ -119,7 +119,7 @@ class Bundle:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """How texts become the segments that the model reads."""
+        """The rules that cut texts into the segments that the model reads."""
         return Preprocessing(self.normalisation, self.languages, self.source_lengths)
 
 

@@ -95,13 +95,13 @@ class ModelConfig(Options):
     d_model: int = Field(default=512, ge=2, le=_MOST_WIDTH)
     """Width of the stream between the blocks; an even number."""
     num_heads: int = Field(default=8, ge=1, le=_MOST_WIDTH)
-    """Heads of each attention; a divisor of d_model."""
+    """Number of heads of each attention; a divisor of d_model."""
     d_ff: int = Field(default=2048, ge=1, le=_MOST_INNER_WIDTH)
     """Inner width of the feed-forward networks."""
     num_encoder_layers: int = Field(default=6, ge=1, le=_MOST_BLOCKS)
-    """Blocks of the encoder."""
+    """Number of encoder blocks."""
     num_decoder_layers: int = Field(default=6, ge=1, le=_MOST_BLOCKS)
-    """Blocks of the decoder."""
+    """Number of decoder blocks."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Share of numbers dropped after each sublayer and after the embeddings (section 5.4)."""
     attention_dropout: float = Field(default=0.0, ge=0, lt=1)
@@ -111,7 +111,7 @@ class ModelConfig(Options):
     activation: Activation = "relu"
     """Activation of the feed-forward networks; the paper has relu."""
     norm: Norm = "post"
-    """Place of LayerNorm: after each residual sum (the paper) or before each sublayer."""
+    """LayerNorm after each residual sum (post, as in the paper) or before each sublayer (pre)."""
     norm_epsilon: float = Field(default=1e-5, gt=0)
     """Number added to the variance in LayerNorm; tensor2tensor has 1e-6, torch has 1e-5."""
     tying: Tying = Field(default_factory=_default_tying)

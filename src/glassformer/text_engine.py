@@ -1,4 +1,4 @@
-"""Texts through an engine: cut into segments, encoded, decoded, joined again."""
+"""Translates texts: cuts them into segments, which an engine translates, and joins the segments."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,7 +73,7 @@ class DecodingParts(SearchParts):
 
 @dataclass(frozen=True)
 class TextEngine:
-    """An engine with its tokenizers: texts in, translations out.
+    """An engine with its tokenizers, which together turn texts into translations.
 
     `longest` is the number of subwords beyond which a segment is cut. `room` is the greatest number
     of subwords of a segment and its prefix together.
@@ -117,7 +117,7 @@ class TextEngine:
         """One translation for each text, in the order of the texts.
 
         A text without segments stays as it is; a blank text gives "". The engine gets the texts in
-        jobs of like lengths. Without ``split``, only a line that is too long is cut at sentence
+        jobs of similar lengths. Without ``split``, only a line that is too long is cut at sentence
         ends.
         """
         self._check(options, forced=any(prefixes))
@@ -257,7 +257,7 @@ def with_alternatives(translations: Iterable[Translation]) -> Translation:
 
 
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
-    """The places of the texts in groups of like lengths, the longest first; at least one group.
+    """The indices of the texts in groups of similar length, the longest first; at least one group.
 
     Lengths are in characters, so that the first group need not wait for all texts' subwords.
     """

@@ -1,6 +1,6 @@
 """Batches by length: the plan of an epoch, and the tensors of a batch.
 
-A batch is padded to its longest sentence, so sentences of like length go together. A budget of
+A batch is padded to its longest sentence, so sentences of similar length go together. A budget of
 tokens limits a batch (section 5.1: "sentence pairs were batched together by approximate sequence
 length"). The plan of an epoch is a function of lengths, budget, seed and epoch. The number of
 processes does not change a plan, so two integers, epoch and batch, name a place in the data.
@@ -70,9 +70,9 @@ def plan_batches(
 ) -> list[NDArray[np.int64]]:
     """The rows of each batch of an epoch, in the order of training; every row is in one batch.
 
-    A batch of ``rows`` sentences takes ``rows * (longest source + longest target)`` places, at most
-    ``tokens``. A pair that needs more than ``tokens`` places is a batch of its own. The places
-    count end symbols; ``source_lengths`` and ``target_lengths`` do not.
+    A batch of ``rows`` sentences has ``rows * (longest source + longest target)`` tokens with
+    padding, at most ``tokens``. A pair with more than ``tokens`` tokens is a batch of its own. The
+    tokens include end symbols; ``source_lengths`` and ``target_lengths`` do not.
 
     >>> lengths = np.array([3, 9, 3, 9])
     >>> plan = plan_batches(lengths, lengths, tokens=40, seed=1, epoch=0)

@@ -70,9 +70,9 @@ _PLAIN = re.compile("[!-~]+(?: [!-~]+)*")  # normalised ASCII: no double space
 
 @dataclass(frozen=True)
 class Normalised:
-    """A normalised text, and the place of each of its characters in the text as typed.
+    """A normalised text, and the position of each of its characters in the original text.
 
-    The last entry of ``places`` is the place after the last character.
+    The last entry of ``places`` is the position after the last character.
     """
 
     text: str
@@ -107,7 +107,7 @@ def normaliser(normalisation: Normalisation) -> Callable[[str], str]:
 
 
 def with_places(text: str) -> Normalised:
-    """The :func:`normalised` text, with the place of each character in ``text``.
+    """The :func:`normalised` text, with the position of each character in ``text``.
 
     >>> with_places(" e\\u0301  x")
     Normalised(text='é x', places=[1, 3, 5, 6])

@@ -46,7 +46,7 @@ _LETTERLESS = 0.05  # a model learns to translate numbers from this share of suc
 
 @dataclass(frozen=True)
 class SourceLengths:
-    """The sources that a model has learnt from: percentiles of lengths in characters, shares."""
+    """Percentiles and shares of the sources that a model has learnt from; lengths in characters."""
 
     median: int
     longest: int
@@ -88,7 +88,7 @@ percentiles are a guess, on which no translation depends."""
 class Segment:
     """A unit of translation: its text as the model reads it, and its ids.
 
-    ``places`` has the place of each character in the text as typed, and the place after the last.
+    ``places`` has the position of each character in the original text, and the position after it.
     ``capitals`` is True if the model reads in lower case a text that somebody typed in capitals.
     """
 
@@ -99,7 +99,7 @@ class Segment:
 
     @property
     def span(self) -> Span:
-        """The characters of the segment in the text as typed."""
+        """The span of the segment in the original text."""
         return self.places[0], self.places[-1]
 
 
@@ -188,7 +188,7 @@ class Preprocessing:
     def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
         """The spans of a part of a line that the model translates at once.
 
-        A span is one sentence, or several of together at most ``lengths.longest`` characters.
+        A span is one sentence, or several sentences of at most ``lengths.longest`` characters.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         first = last = start

@@ -1,8 +1,8 @@
 """Reads, changes and writes SentencePiece models as lists of pieces (extra ``import``).
 
 A ``.model`` file is one protobuf message, whose class comes with the package sentencepiece. An id
-is a place in the list of pieces, and no segmentation depends on ids. So a model whose pieces stand
-in another order segments as before, with other ids.
+is a position in the list of pieces, and no segmentation depends on ids. So a model whose pieces
+stand in another order segments as before, with other ids.
 
 :mod:`glassformer.data.tokenizer` encodes and decodes without this module.
 """

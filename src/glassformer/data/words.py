@@ -41,7 +41,7 @@ _UNSPACED = (
 
 @dataclass(frozen=True)
 class Link:
-    """A source word and a target word that belong together, and how surely (0 to 1).
+    """A source word and a target word that belong together, and the certainty of this (0 to 1).
 
     A word is a span of characters, so ``text[slice(*link.source)]`` is the source word.
     """
@@ -70,7 +70,7 @@ def has_letters(text: str) -> bool:
 
 
 def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The letters of ``text`` without a subword of their own, too rare in the training text.
+    """The letters of ``text`` that have no subword, because the training text had hardly any.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> unknown_letters(train_tokenizer(["the cat sat"] * 3, vocab_size=300), "thé cat 😀")

@@ -55,7 +55,8 @@ class DecodingSettings:
     """The greatest lengths of targets, and the settings of batches.
 
     - `extra_length` is the number of tokens by which a target may exceed its source (section 6.1).
-    - `max_length_ratio` limits target tokens to so many for each source token, plus 10 tokens.
+    - `max_length_ratio` is the greatest number of target tokens for each source token, and a target
+      may have 10 more.
     - `min_length` is a length that every target may have, however short its source is.
     - `max_tokens` is the greatest size of a batch in tokens. A batch takes its number of sentences
       times (longest source + longest target). A longer sentence gets a batch of its own.
@@ -187,6 +188,6 @@ def _batches(
 def _padded(
     sources: Sequence[Sequence[int]], vocabulary: Vocabulary
 ) -> Int64[Tensor, "batch src_len"]:
-    """The tensor whose rows hold a source, the end symbol, then padding."""
+    """A tensor with a row for each source, which ends in the end symbol and then padding."""
     rows = [torch.tensor([*source, vocabulary.eos_id]) for source in sources]
     return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=vocabulary.pad_id)

@@ -1,4 +1,4 @@
-"""Sampling: targets drawn at random, with the model's probabilities.
+"""Sampling, which draws targets at random with the model's probabilities.
 
 Temperature sharpens or flattens the distribution. Top-k and top-p cut off its tail, because draws
 would take one of the many improbable tokens too often.
@@ -142,7 +142,7 @@ def follow(
 def shape_distribution(
     log_probabilities: Float[Tensor, "rows vocab"], sampling: Sampling
 ) -> Float[Tensor, "rows vocab"]:
-    """The probabilities to draw from, after three steps:
+    """The probabilities to draw from, which three steps compute:
 
     1. `softmax(log p / temperature)` favours probable tokens if the temperature is below 1.
     2. Top-k renormalises the `top_k` most probable tokens (Fan et al. 2018); 0 keeps all tokens.

@@ -1,7 +1,7 @@
 """Attention (section 3.2): a query reads values, weighted by the match of query and key.
 
-Two functions compute equation 1. :func:`scaled_dot_product_attention` is plain and returns the
-weights; :func:`fused_attention` computes the sum in one kernel. A test holds both outputs equal.
+Two functions compute equation 1. :func:`scaled_dot_product_attention` is readable and returns the
+weights; :func:`fused_attention` computes the sum in one kernel. A test compares both outputs.
 """
 
 import copy
@@ -225,9 +225,9 @@ class NoWeightsError(ValueError):
 
 
 def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
-    """The attention, which also gives ``keep`` its queries, keys, values, mask and weights.
+    """The attention, which then also calls ``keep`` with queries, keys, values, mask and weights.
 
-    The kernel keeps no weights, so the plain form runs instead of the kernel. Any other attention
+    The kernel keeps no weights, so the readable version runs in its place. Any other attention
     without weights raises NoWeightsError.
     """
     explicit = scaled_dot_product_attention if attention is fused_attention else attention

@@ -1,4 +1,4 @@
-"""The forms of a model's parts, and a configuration's settings bound to them.
+"""The forms of a model's parts, which take their settings from a configuration.
 
 The paper's model needs no more than :data:`PAPER`. Each departure comes from a later model: BART,
 Marian, M2M-100. The defaults of :class:`ModelConfig` follow the paper.
@@ -53,7 +53,7 @@ class ModelParts:
 
 
 PAPER = ModelParts()
-"""The paper's forms, each in the plain way."""
+"""The paper's forms, each in its readable version."""
 
 
 class NormedPositions(nn.Module):
@@ -72,7 +72,7 @@ class NormedPositions(nn.Module):
 
 
 def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
-    """The forms of a block, each bound to the forms inside, as a residual block to its norm."""
+    """The forms of a block; each gets the forms that it contains, such as its norm."""
     return replace(
         parts,
         self_attention=_with(parts.self_attention, attention=parts.attention),

@@ -1,4 +1,4 @@
-"""The batches and the random seed of each update, which follow from the seed and the place."""
+"""The batches and the random seed of each update, which the run's seed and position determine."""
 
 from collections.abc import Iterator
 

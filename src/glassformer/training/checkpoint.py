@@ -1,4 +1,4 @@
-"""Checkpoints on disk, each whole or absent, with all that a run needs to continue exactly.
+"""Writes and reads checkpoints, which hold all that a run needs to continue exactly.
 
 A checkpoint is a directory with ``model.safetensors``, ``optimiser.safetensors``,
 ``optimiser.json``, ``state.json``, and ``sha256.json``, which holds the files' hashes. The run
@@ -74,7 +74,7 @@ def save_checkpoint(
 ) -> Path:
     """Write ``directory/<update>``; the files reach the disk before that name.
 
-    Raises InputError if the disk does not take the files, as if it is full.
+    Raises InputError if the disk does not take the files, for instance if the disk is full.
     """
     final = checkpoint_of(directory, state.update)
     if final.exists():  # equal updates have equal content
@@ -97,7 +97,7 @@ def save_checkpoint(
 
 
 def last_good(directory: Path) -> str:
-    """Words about the newest checkpoint, for the error message of a run."""
+    """A text about the newest checkpoint, for the error message of a run."""
     kept = checkpoints(directory)
     return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 

@@ -104,7 +104,7 @@ class TimedPace:
         return self.plan.updates
 
     def spent(self) -> float:
-        """The spent seconds, in which a process before counts up to its last checkpoint."""
+        """The spent seconds; those of an earlier process count up to its last checkpoint."""
         return self._before + self._clock()
 
     def deadline(self) -> Deadline:

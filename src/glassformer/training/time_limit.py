@@ -1,4 +1,4 @@
-"""A deadline, and work before a deadline: a slow machine translates fewer pairs."""
+"""A deadline, and work that ends before a deadline, so a slow machine translates fewer pairs."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""``glassformer COMMAND``: finds the command, parses its options, prints each error as one line.
+"""``glassformer COMMAND`` finds the command, parses its options, and prints an error as one line.
 
 The exit status is 0 for success, 1 for failed work, 2 for a wrong call.
 """

@@ -1,4 +1,4 @@
-"""``glassformer translate``: standard input to standard output, one line for one line."""
+"""``glassformer translate`` writes a line of translation for each line of standard input."""
 
 from __future__ import annotations
 
