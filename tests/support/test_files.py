@@ -98,12 +98,12 @@ def test_a_full_disk_names_the_file(tmp_path):
 
 
 def test_an_output_without_a_directory_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"^--out .*no/a: make the directory .*no first$"):
+    with pytest.raises(InputError, match=r"^--out .*no/a: there is no directory .*no: make it$"):
         check_output("--out", tmp_path / "no" / "a")
     with pytest.raises(InputError, match=r"^--out .* is a directory, expected a file"):
         check_output("--out", tmp_path)
     (tmp_path / "link").symlink_to(tmp_path / "no" / "a")
-    with pytest.raises(InputError, match=r"link: make the directory .*no first"):
+    with pytest.raises(InputError, match=r"link: there is no directory .*no: make it"):
         check_output("--out", tmp_path / "link")
     check_output("--out", tmp_path / "new")
 

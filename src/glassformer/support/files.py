@@ -30,7 +30,7 @@ def check_output(option: str, path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{option} {path} is a directory, expected a file: name a file in it")
     if not path.resolve().parent.is_dir():
-        raise InputError(f"{option} {path}: make the directory {path.resolve().parent} first")
+        raise InputError(f"{option} {path}: there is no directory {path.resolve().parent}: make it")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

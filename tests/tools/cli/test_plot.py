@@ -185,7 +185,7 @@ def test_the_bundles_tokens(bundle):
         (
             ["figure1", "nowhere", "two", "--out", "no/a.png"],
             InputError,
-            "--out no/a.png: no directory",
+            "--out no/a.png: there is no directory",
         ),
         (["figure1"], UsageError, "BUNDLE is missing"),
         (["figure1", "nowhere"], UsageError, "TEXT is missing"),

@@ -257,7 +257,7 @@ def bomb():
         ("vtt", "é".encode("utf-16"), "not UTF-8"),
         ("docx", b"hello", "not a Word document"),
         ("docx", docx("<w:p>")[:-40], "not a Word document"),
-        ("docx", docx("<w:p>"), "a part of it is no XML"),
+        ("docx", docx("<w:p>"), "one of its parts is no XML"),
         ("docx", bomb, "101 MiB unpacked: expected at most 100 MiB"),
         ("po", b'msgid "\xff"\nmsgstr ""\n', "not UTF-8"),
         ("srt", b"A man\n", "not subtitles: no line has times, as 00:00:01,000 --> 00:00:02,000"),

@@ -108,7 +108,7 @@ def test_what_a_package_cannot_hold(joint_directory, bundle_directory, tmp_path,
         assert "\n" not in str(caught.value)
     with pytest.raises(UsageError, match=r"en_de\.argosmodel exists: give a new file"):
         export_argos(bundle, package)
-    with pytest.raises(InputError, match=r"OUT .*new: make the directory .* first"):
+    with pytest.raises(InputError, match=r"OUT .*new: there is no directory .*: make it"):
         export_argos(bundle, tmp_path / "no" / "new")
     assert not list(tmp_path.iterdir())
 

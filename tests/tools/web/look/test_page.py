@@ -189,7 +189,7 @@ def test_a_page_that_cannot_be_written_is_named(bundle_directory, tmp_path, caps
     out = tmp_path / "absent" / "look.html"
 
     assert main(["look", str(bundle_directory), "--text", "Two men.", "--out", str(out)]) == 1
-    assert f"--out {out}: no directory {out.parent}: make it first" in capsys.readouterr().err
+    assert f"--out {out}: there is no directory {out.parent}: make it" in capsys.readouterr().err
 
 
 def test_a_page_goes_through_a_pipe_or_a_link(bundle_directory, tmp_path):
