@@ -45,7 +45,7 @@ def check_precision(precision: str, parts: Parts) -> None:
     if precision == "bf16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
         raise UsageError(
             "precision bf16: the plain losses compute in float32, and so do parts without a"
-            " mixed_precision: leave it out, or give FAST's"
+            " mixed_precision: leave precision out, or take both parts from FAST"
         )
 
 
