@@ -195,7 +195,7 @@ def test_faulty_directories(directory, family, tmp_path):
     with pytest.raises(InputError, match="legacy_behaviour puts the language behind a text"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text('{"tokenizer_class": "SMALL100Tokenizer"}')
-    with pytest.raises(InputError, match=r"'SMALL100Tokenizer': of a \w+ model, import reads"):
+    with pytest.raises(InputError, match=r"'SMALL100Tokenizer': for a \w+ model, import reads"):
         imported(copied, family)
 
 
