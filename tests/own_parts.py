@@ -14,6 +14,8 @@ from glassformer.model.cache import BlockState
 from glassformer.model.decoder import DecoderBlock
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
+from glassformer.parts import Parts
+from glassformer.support.tensors import unfilled
 
 
 def colder(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
@@ -50,6 +52,13 @@ def rotated(x: Tensor, start: int = 0) -> Tensor:
     sin, cos = angles.sin(), angles.cos()
     turned = (first * cos - second * sin, first * sin + second * cos, x[..., 2 * half :])
     return torch.cat(turned, -1)
+
+
+def rebuilt(model: Transformer, parts: Parts) -> Transformer:
+    """A model of other forms that shares the weights of ``model``."""
+    twin = unfilled(lambda: parts.build(model.config))
+    twin.load_state_dict(model.state_dict(keep_vars=True), assign=True)
+    return twin.train(model.training)
 
 
 def rotary(config: ModelConfig, parts: ModelParts) -> Transformer:

@@ -16,12 +16,12 @@ from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, PLAIN, rebuilt
+from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import ChecksumError, InputError
 from glassformer.support.files import write_atomically
 from glassformer.support.tensors import save_tensors, weights
 from glassformer.translator import Translator
-from tests.own_parts import colder, rotary, warmer
+from tests.own_parts import colder, rebuilt, rotary, warmer
 
 
 @pytest.fixture(scope="module")

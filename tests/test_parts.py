@@ -27,7 +27,6 @@ from glassformer.parts import (
     Parts,
     check_own,
     in_bfloat16,
-    rebuilt,
 )
 from glassformer.support.errors import InputError, UsageError
 from tests.own_parts import Rotary, colder, rotary, warmer
@@ -414,25 +413,6 @@ def test_only_the_fast_decoder_rounds():
     for parts in (PLAIN, replace(FAST, decoder=PLAIN.decoder)):
         with pytest.raises(UsageError, match="'bfloat16': only the fast decoder has it: leave"):
             in_bfloat16(parts)
-
-
-@pytest.mark.parametrize("tying", ["three-way", "none"])
-def test_a_rebuilt_model_has_the_same_weights_in_other_forms(tying):
-    model = built(FAST, tying=tying, output_bias=True)
-    model.encoder.requires_grad_(False)
-
-    twin = rebuilt(model.train(), PLAIN)
-
-    assert twin.training
-    ours, theirs = dict(model.named_parameters()), dict(twin.named_parameters())
-    assert ours.keys() == theirs.keys()
-    assert all(theirs[name] is weight for name, weight in ours.items())
-    assert twin.output_weight is model.output_weight
-    assert twin.encoder.blocks[0].self_attention.sublayer.attention is PLAIN.attention
-    assert model.encoder.blocks[0].self_attention.sublayer.attention is FAST.attention
-    assert not any(tensor.is_meta for tensor in [*twin.parameters(), *twin.buffers()])
-    CLOSE(twin.eval()(SOURCE, TARGET), model.eval()(SOURCE, TARGET))
-    assert not rebuilt(model, PLAIN).training
 
 
 def test_a_new_model_is_made_by_the_parts_alone():

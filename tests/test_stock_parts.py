@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.parts import FAST, PLAIN, rebuilt
+from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import UsageError
 from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 from glassformer.translator import Translator
-from tests.own_parts import Rotary, colder
+from tests.own_parts import Rotary, colder, rebuilt
 
 TEXTS = ["A dog runs.", "An old hat.", "Two men sit in the snow."]
 ROTARY = r"encoder\.blocks\.0\.self_attention\.sublayer is a tests\.own_parts\.Rotary"

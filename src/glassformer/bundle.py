@@ -28,7 +28,7 @@ from glassformer.support.errors import ChecksumError, InputError, UsageError
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import check_hashes, sha256
 from glassformer.support.languages import LanguageTokens, standard_code
-from glassformer.support.strangers import opened, parsed_json, read_bytes, read_tensors
+from glassformer.support.strangers import parsed_json, read_bytes, read_tensors
 from glassformer.support.tensors import load_weights, save_tensors, shapes_of, unfilled, weights
 
 __all__ = [
@@ -189,9 +189,9 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         sha256={},
         **{name: getattr(bundle, name) for name in _AS_IT_IS},
     )
-    for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
-        tokenizer.save(directory / name)
     save_tensors(weights(bundle.model), directory / "model.safetensors")
+    for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
+        write_atomically(directory / name, tokenizer.serialized)
     write_atomically(directory / "README.md", _readme(bundle).encode())
     config.sha256.update({name: sha256(directory / name) for name in config.files})
     config.sha256[_CONFIG] = _settings_hash(config.model_dump(mode="json"))
@@ -225,12 +225,11 @@ def load_bundle(
     difference raises ChecksumError.
     """
     config = _read_config(directory, verify=verify)
-    for name in config.tokenizer_files:
-        with opened(directory / name, most_bytes=MOST_BYTES):  # refuse gigabytes before hashing
-            pass
+    names = config.tokenizer_files
+    files = {name: read_bytes(directory / name, most_bytes=MOST_BYTES) for name in names}
     if verify:
         check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
-    source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
+    source_tokenizer, target_tokenizer = _tokenizers(config, files, directory)
     path = directory / "model.safetensors"
     for part, name in config.parts.items():
         if own.get(part) != name:
@@ -240,7 +239,8 @@ def load_bundle(
                 " train anew with the package's parts"
             )
     model = unfilled(lambda: build(config.model))
-    load_weights(model, dict(read_tensors(path, shapes_of(model))), path)
+    shapes = shapes_of(model)
+    load_weights(model, dict(read_tensors(path, shapes)), path)
     return Bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
@@ -275,11 +275,17 @@ def _settings_hash(settings: dict[str, Any]) -> str:
     return sha256(text.encode())
 
 
-def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(
+    config: _StoredConfig, files: Mapping[str, bytes], directory: Path
+) -> tuple[Tokenizer, Tokenizer]:
     """Source and target tokenizer; InputError if a vocabulary or symbol is not the model's."""
-    source_file, target_file = (directory / name for name in config.tokenizer_files)
-    source = Tokenizer.load(source_file, prefix=config.source_prefix, known=config.source_known)
-    target = Tokenizer.load(target_file, prefix=config.target_prefix, known=config.target_known)
+
+    def tokenizer(name: str, prefix: tuple[str, ...], known: int | None) -> Tokenizer:
+        return Tokenizer(files[name], name=str(directory / name), prefix=prefix, known=known)
+
+    source_file, target_file = config.tokenizer_files
+    source = tokenizer(source_file, config.source_prefix, config.source_known)
+    target = tokenizer(target_file, config.target_prefix, config.target_known)
     ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
     sizes = {"source_vocab_size": source.vocab_size, "target_vocab_size": target.vocab_size}
     for name, value in {**sizes, **ids, "pad_of_source": source.pad_id}.items():

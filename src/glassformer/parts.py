@@ -24,7 +24,6 @@ from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, UsageError
-from glassformer.support.tensors import unfilled
 from glassformer.text_engine import DecodingParts, itself
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.fast.mixed_precision import working_copy
@@ -33,7 +32,7 @@ from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import MixedPrecision, NewOptimiser, adam_of
 from glassformer.training.schedule import NoamSchedule, noam_schedule
 
-__all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself", "rebuilt"]
+__all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,20 +114,6 @@ def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: st
         for own in (recorded, given)
     )
     raise InputError(f"{subject} {names}, now {others}: give parts of the same names")
-
-
-def rebuilt(model: Transformer, parts: Parts) -> Transformer:
-    """A model of other forms that shares the weights of ``model``.
-
-    >>> from glassformer.config import presets
-    >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}
-    >>> model = Transformer(ModelConfig(**presets["tiny"], **sizes))
-    >>> rebuilt(model, PLAIN).output_weight is model.output_weight
-    True
-    """
-    twin = unfilled(lambda: parts.build(model.config))
-    twin.load_state_dict(model.state_dict(keep_vars=True), assign=True)
-    return twin.train(model.training)
 
 
 def _names(part: object) -> tuple[str, str]:

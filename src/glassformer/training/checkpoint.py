@@ -36,7 +36,7 @@ __all__ = [
     "load_checkpoint",
     "load_newest",
     "load_optimiser",
-    "recorded_parts",
+    "newest_state",
     "remove_all_but",
     "save_checkpoint",
     "whole",
@@ -126,11 +126,11 @@ def load_newest(directory: Path, model: nn.Module, note: Callable[[str], None]) 
     return None
 
 
-def recorded_parts(directory: Path) -> dict[str, str] | None:
-    """The own parts in the newest checkpoint that can be read; None without a checkpoint."""
+def newest_state(directory: Path) -> RunState | None:
+    """The place of the newest checkpoint that can be read; None without a checkpoint."""
     for path in reversed(checkpoints(directory)):
         with suppress(InputError):
-            return read_json(path / "state.json", RunState).parts
+            return read_json(path / "state.json", RunState)
     return None
 
 
@@ -150,11 +150,11 @@ def load_optimiser(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Op
 
     Raises InputError for the checkpoint of another optimiser.
     """
+    groups = _groups(optimiser)
+    places = dict(model.named_parameters()) | dict.fromkeys(groups, next(model.parameters()))
     file = checkpoint / "optimiser.json"  # checkpoints of the preview at 4256875 have none
     others = read_json(file, dict[str, Any]) if file.exists() else {}
     on_host = others.pop("on host", [])
-    groups = _groups(optimiser)
-    places = dict(model.named_parameters()) | dict.fromkeys(groups, next(model.parameters()))
     tensors = read_tensors(checkpoint / "optimiser.safetensors", exact=True)
     for path, value in chain(tensors, others.items()):
         name, _, key = path.rpartition("/")

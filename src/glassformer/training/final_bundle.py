@@ -1,12 +1,12 @@
 """The bundle of a finished run: its weights, model card and alignment heads."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from glassformer.alignment.heads import NoAnchorsError, find_heads
 from glassformer.bundle import Bundle
 from glassformer.config import TextMetric
-from glassformer.data.corpus import Pair
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.support.progress import duration
@@ -29,7 +29,8 @@ def final_bundle(
 ) -> Bundle:
     """The translator that a run delivers, with its model card and alignment heads.
 
-    ``note`` gets a line if no heads align the words.
+    ``note`` gets a line if the choice of the heads fails. Pairs of too few words that align choose
+    no heads.
     """
     preprocessing = prepared.preprocessing
     bundle = Bundle(
@@ -44,8 +45,11 @@ def final_bundle(
         parts=prepared.parts.own_model,
     )
     model.to("cpu")
-    heads = beside("word alignment", lambda: _alignment_heads(bundle, prepared.valid), note=note)
-    return replace(bundle, alignment=heads)
+    texts = [(pair.source, pair.target) for pair in prepared.valid]
+    short = [sides for sides in texts if max(map(len, sides)) <= _LONGEST_ALIGNED]
+    with beside("word alignment", note), suppress(NoAnchorsError):
+        bundle = replace(bundle, alignment=find_heads(bundle, short).as_dict())
+    return bundle
 
 
 def model_card(
@@ -91,13 +95,3 @@ def _shown(scores: Scores, metric: TextMetric) -> str:
         return f"chrF++ {scores.chrf:.2f} ({signature}), exact match {scores.exact_match:.1f} %"
     ruler = "" if scores.paper_ruler is None else f", paper ruler {scores.paper_ruler:.2f}"
     return f"BLEU {scores.bleu:.2f} ({scores.signatures['bleu']}), chrF++ {scores.chrf:.2f}{ruler}"
-
-
-def _alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, object] | None:
-    """The heads that align words best on the pairs; None if too few words of the pairs align."""
-    texts = [(pair.source, pair.target) for pair in pairs]
-    short = [sides for sides in texts if max(map(len, sides)) <= _LONGEST_ALIGNED]
-    try:
-        return find_heads(bundle, short).as_dict()
-    except NoAnchorsError:
-        return None

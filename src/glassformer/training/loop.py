@@ -155,9 +155,9 @@ class Trainer:
     def _update(self, learner: Learner, stream: BatchStream, settings: tuple[float, bool]) -> None:
         state, ranks, (rate, backwards) = self.state, learner.ranks, settings
         begin = time.monotonic()
-        batches = stream.next_batches(backwards=backwards)
         number = state.update + 1
         seed_update(self.config.seed, number, ranks.rank)
+        batches = stream.next_batches(backwards=backwards)
         with torch_threads(ranks.threads(torch.get_num_threads())):
             result = learner.update(batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
@@ -206,20 +206,20 @@ class Trainer:
         if len(updates) == 1:
             return updates
         single = best([each for each in state.validations if each["update"] in updates], config)
-        scores = beside("scores of the mean", lambda: self.validation().scores, note=note)
-        if scores is None:
-            load_average(self.model, self.checkpoints, [single["update"]])
-            return [single["update"]]
-        mean = {"kind": "average", "update": state.update, "updates": updates, **scores}
-        mean["best"] = best([mean, single], config) is mean
-        self.metrics.write(mean)
-        delivered = updates if mean["best"] else [single["update"]]
-        numbers = ", ".join(f"{update:,}" for update in updates)
-        note(
-            f"mean of the checkpoints {numbers}: {self._shown(mean)}; the best of them,"
-            f" {single['update']:,}: {self._shown(single)}:"
-            f" the {'mean' if mean['best'] else 'best'} is delivered"
-        )
+        delivered, scores = [single["update"]], dict[str, Any]()
+        with beside("scores of the mean", note):
+            scores = self.validation().scores
+        if scores:
+            mean = {"kind": "average", "update": state.update, "updates": updates, **scores}
+            mean["best"] = best([mean, single], config) is mean
+            self.metrics.write(mean)
+            delivered = updates if mean["best"] else delivered
+            numbers = ", ".join(f"{update:,}" for update in updates)
+            note(
+                f"mean of the checkpoints {numbers}: {self._shown(mean)}; the best of them,"
+                f" {single['update']:,}: {self._shown(single)}:"
+                f" the {'mean' if mean['best'] else 'best'} is delivered"
+            )
         load_average(self.model, self.checkpoints, delivered)
         return delivered
 

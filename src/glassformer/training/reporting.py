@@ -1,11 +1,11 @@
 """Progress on the terminal, and ``metrics.jsonl``, which plots and pages read."""
 
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from glassformer.support.errors import InputError
 from glassformer.support.files import naming, write_atomically
@@ -13,8 +13,6 @@ from glassformer.support.progress import Advance, console, duration, working
 from glassformer.training.validation import Validation
 
 __all__ = ["Metrics", "Reporter", "TextReporter", "beside"]
-
-T = TypeVar("T")
 
 _OF_THE_END = ("average", "score")  # kinds of records
 _LONGEST_LINE = 300  # characters about a failure
@@ -38,21 +36,22 @@ class Reporter(Protocol):
         """End the reports, because the run has ended, perhaps with an error."""
 
 
-def beside(name: str, compute: Callable[[], T], *, note: Callable[[str], None]) -> T | None:
-    """The result of ``compute``, or None after an error, about which ``note`` gets a line.
+@contextmanager
+def beside(name: str, note: Callable[[str], None]) -> Iterator[None]:
+    """End the block at an error, about which ``note`` gets a line.
 
-    The translator can do without the result. So an error in ``compute``, such as an error of an own
-    part, does not end a finished training.
+    The translator can do without the block's result. So an error in the block, such as an error of
+    an own part, does not end a finished training.
 
-    >>> beside("score", lambda: 1 / 0, note=print)
+    >>> with beside("score", note=print):
+    ...     1 / 0
     no score: ZeroDivisionError: division by zero
     """
     try:
-        return compute()
+        yield
     except Exception as error:
         kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
         note(shorten(f"no {name}: {kind}{error}", _LONGEST_LINE, placeholder=" …"))
-        return None
 
 
 class Metrics:

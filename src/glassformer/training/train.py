@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from glassformer.support.errors import InputError, counted
 from glassformer.support.progress import duration, shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
-from glassformer.training.checkpoint import RunState, load_newest, recorded_parts
+from glassformer.training.checkpoint import RunState, load_newest, newest_state
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
@@ -33,7 +32,6 @@ from glassformer.training.setup.machine import check_precision, chosen_precision
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import estimated_seconds
-from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
@@ -91,18 +89,21 @@ def train(
                 trainer.fit(ranks)
             averaged, model = trainer.load_final_weights(), trainer.model
             scorer, note = Scorer(prepared, trainer.pace.deadline()), reporter.note
-            penalty = beside("length penalty", lambda: scorer.length_penalty(model), note=note)
-            alpha = LENGTH_PENALTY if penalty is None else penalty
-            scores = beside("scores", lambda: scorer.scores(model, length_penalty=alpha), note=note)
-            scores = scores or {}
+            alpha, scores = LENGTH_PENALTY, dict[str, Scores]()
+            with beside("length penalty", note):
+                alpha = scorer.length_penalty(model)
+            with beside("scores", note):
+                scores = scorer.scores(model, length_penalty=alpha)
             place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
             place["metric"] = prepared.metric
             for name, result in scores.items():
                 numbers = {key: x for key, x in result.as_dict().items() if x is not None}
                 trainer.metrics.write({**place, "name": name, **numbers})
-        gains = beside("scores of the parent", lambda: scorer.gains(scores), note=note) or {}
-        facts = partial(model_card, prepared, trainer.state, averaged=averaged, scores=scores)
-        card = beside("model card", facts, note=note) or {}
+        gains, card = dict[str, str](), dict[str, object]()
+        with beside("scores of the parent", note):
+            gains = scorer.gains(scores)
+        with beside("model card", note):
+            card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
         card |= {f"{name}, parent and child": gain for name, gain in gains.items()}
         bundle = final_bundle(model, prepared, card, length_penalty=alpha, note=note)
         save_bundle(bundle, config.run)
@@ -125,15 +126,12 @@ def new_trainer(
     torch.manual_seed(config.seed)
     model = prepared.start.model(config, prepared.tokenizers).to(device)
     _try_decoder(model, parts, device)
-    recorded = recorded_parts(run.checkpoints)
-    if recorded is not None:
-        check_own(recorded, parts.own, f"{config.run}: the run was trained with")
+    if newest := newest_state(run.checkpoints):
+        check_own(newest.parts, parts.own, f"{config.run}: the run was trained with")
     state = load_newest(run.checkpoints, model, reporter.note)
     if state is None:
         state = RunState(data_hash=prepared.data_hash, parts=parts.own)
     else:
-        if state.data_hash != prepared.data_hash:
-            raise changed_text(run, "pairs", config.pairs)
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measure only once: another precision later would change the weights
         state.precision, reason = chosen_precision(config, device, parts)

@@ -14,9 +14,9 @@ from glassformer.model.attention import (
     scaled_dot_product_attention,
 )
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, PLAIN, rebuilt
+from glassformer.parts import FAST, PLAIN
 from glassformer.tools.inspection.capture import capture, twin
-from tests.own_parts import Rotary, colder, kernel, rotary
+from tests.own_parts import Rotary, colder, kernel, rebuilt, rotary
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, 0, 0]])
 TARGET = torch.tensor([[2, 7, 11], [2, 5, 0]])

@@ -25,7 +25,6 @@ from glassformer import (
     subsequent_mask,
     target_mask,
 )
-from glassformer.parts import rebuilt
 from glassformer.tools.learn.check import measure
 from glassformer.tools.learn.edits import solution
 from glassformer.tools.learn.inputs import filled, numbers
@@ -36,6 +35,7 @@ from glassformer.tools.learn.lessons.schedule.plain import adam_step
 from glassformer.tools.learn.lessons.subwords import plain as byte_pairs
 from glassformer.tools.learn.lessons.subwords.probes import FIVE_WORDS
 from glassformer.tools.learn.parts import Part, own_parts
+from tests.own_parts import rebuilt
 
 
 def test_the_padding_behind_the_words_changes_only_its_own_rows():

@@ -5,9 +5,9 @@ import torch
 
 from glassformer.config import ModelConfig
 from glassformer.model.transformer import Transformer
-from glassformer.parts import rebuilt
 from glassformer.tools.learn.parts import mistaken_parts, own_parts
 from glassformer.tools.learn.uncached_search import Uncached
+from tests.own_parts import rebuilt
 
 
 @pytest.fixture

@@ -24,18 +24,18 @@ def run(config: TrainConfig, reporter: Reporter | None = None, parts: Parts | No
     ``parts=None`` stands for PLAIN or FAST, as ``config.plain`` says.
     """
     began = time.monotonic()  # --minutes includes the import of torch
-    if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
+    if int(os.environ.get("RANK", 0)) == 0 or "TORCHELASTIC_RUN_ID" not in os.environ:
+        from glassformer.training.loop import Stopped
+        from glassformer.training.train import train
+
+        try:
+            train(config, reporter, parts=parts, began=began)
+        except Stopped as stopped:
+            print(f"glassformer: {stopped}", file=sys.stderr)
+            return 128 + stopped.signal
+    else:
         from glassformer.parts import FAST, PLAIN
         from glassformer.training.parallel.worker import train_rank
 
         train_rank(config, parts or (PLAIN if config.plain else FAST))
-        return 0
-    from glassformer.training.loop import Stopped
-    from glassformer.training.train import train
-
-    try:
-        train(config, reporter, parts=parts, began=began)
-    except Stopped as stopped:
-        print(f"glassformer: {stopped}", file=sys.stderr)
-        return 128 + stopped.signal
     return 0

@@ -15,7 +15,7 @@ from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import protected_spans
 from glassformer.data.words import words
 from glassformer.support.progress import working
-from glassformer.training.setup.kept_pairs import read_kept
+from glassformer.training.setup.kept_pairs import normalised_pairs
 from glassformer.training.setup.options import TEXT_SEED, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
@@ -97,7 +97,7 @@ def _also_pairs(text: TextOptions, keep: Filter) -> Iterator[Pair]:
     rng = random.Random(TEXT_SEED)
     tag = f"{text.also_tag} " if text.also_tag else ""
     times, rest = divmod(text.also_weight, 1)
-    for source, target in read_kept(text.also, text, keep):
+    for source, target in keep(normalised_pairs(text.also, text)):
         for _ in range(int(times) + (rng.random() < rest)):
             yield Pair(tag + source, target)
 

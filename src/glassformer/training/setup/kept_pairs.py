@@ -27,7 +27,7 @@ from glassformer.support.strangers import read_json
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["KeptPairs", "even_sample", "keep_pairs", "read_kept"]
+__all__ = ["KeptPairs", "even_sample", "keep_pairs", "normalised_pairs"]
 
 _MEASURED = 2_000
 
@@ -57,17 +57,17 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     names = {"format", "keys", "languages", "max_chars", "max_ratio", "normalisation"}
     options = text.model_dump(mode="json", include=names) | {"hold_out": not text.valid}
     counts: dict[str, Any] = {}
-    keep = Filter(text.limits)
     with suppress(InputError):  # there is no earlier call, or its file is damaged
         counts = read_json(run.counts, dict[str, Any])
     if counts.get("options") != options:
-        counts = _read_once(text, run, keep) | {"options": options}
+        counts = _read_once(text, run) | {"options": options}
         write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
-    keep.kept, keep.characters = counts["pairs"], counts["characters"]
-    keep.counts, (source_profile, target_profile) = counts["dropped"], counts["trigrams"]
+    filtered = Filter()
+    filtered.kept, filtered.characters = counts["pairs"], counts["characters"]
+    filtered.counts, (source_profile, target_profile) = counts["dropped"], counts["trigrams"]
     return KeptPairs(
         run,
-        keep,
+        filtered,
         counts["held_out"],
         counts["left_out"],
         SourceLengths(**counts["source_lengths"]),
@@ -75,19 +75,21 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     )
 
 
-def read_kept(
-    files: Files, text: TextOptions, keep: Filter, *, format: str | None = None
+def normalised_pairs(
+    files: Files, text: TextOptions, *, format: str | None = None
 ) -> Iterator[Pair]:
-    """The normalised pairs of training files that ``keep`` lets through."""
+    """The pairs of training files, each side in the form of the run."""
     normalise = normaliser(text.normalisation or "none")
     pairs = read_pairs(*files, format=format, keys=text.keys)
-    return keep(Pair(*map(normalise, pair)) for pair in pairs)
+    return (Pair(*map(normalise, pair)) for pair in pairs)
 
 
-def _read_once(text: TextOptions, run: RunDirectory, keep: Filter) -> dict[str, Any]:
-    """Write the pairs that ``keep`` lets through, one JSON object a line; return the counts."""
+def _read_once(text: TextOptions, run: RunDirectory) -> dict[str, Any]:
+    """Write the pairs that a filter keeps, one JSON object a line; return the counts."""
+    pairs = normalised_pairs(text.pairs, text, format=text.format)
+    keep = Filter(text.limits)
     with working("reading the pairs"):
-        count = write_pairs(run.kept, read_kept(text.pairs, text, keep, format=text.format))
+        count = write_pairs(run.kept, keep(pairs))
     if not count:
         run.kept.unlink()
         files = " and ".join(map(str, text.pairs))

@@ -92,8 +92,8 @@ def prepare(
     device = device_of(config.device)
     run = RunDirectory(config.run)
     run.claim()
-    data_hash = check_inputs(config.inputs, run, config.parent)
     settled = begun_config(config, run)
+    data_hash = check_inputs(config.inputs, run, config.parent)
     start = start_of(settled or config, parts, device)
     if config.normalisation is None:
         config = config.model_copy(update={"normalisation": start.normalisation})
@@ -101,6 +101,7 @@ def prepare(
     note(f"data: {kept.filter}")
     if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
         note(f"warning: {fault} ('glassformer doctor' shows where)")
+    longest, limit = _longest_side(settled or config, start)
     valid, origin = _validation_pairs(settled or config, kept)
     languages = (settled or config).language_pair or start.languages
     if settled is None:
@@ -113,7 +114,6 @@ def prepare(
     start, tokenizers, vocabularies = start.with_subwords(settled, kept)
     for line in (origin, *augmented, *vocabularies):
         note(line)
-    longest, limit = _longest_side(settled, start)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, longest, text=settled)
     normalise = normaliser(normalisation := settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)

@@ -20,10 +20,11 @@ from glassformer.support.errors import InputError
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256_of_all
 from glassformer.support.strangers import check_regular, read_json, read_yaml
+from glassformer.training.checkpoint import newest_state
 from glassformer.training.setup.options import Files, TrainConfig
 from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["begun_config", "changed_text", "check_inputs", "record_options"]
+__all__ = ["begun_config", "check_inputs", "record_options"]
 
 # Options that may differ when a run goes on; they name places, or change only rounding.
 _FREE = frozenset(
@@ -49,15 +50,20 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
         of_parent = (parent / "config.json", parent / "model.safetensors")
     deciding = {**inputs, "parent": of_parent}
     hashes = {name: sha256_of_all(deciding[name]) for name in deciding if name not in _SCORED}
-    before = _read(run.inputs, lambda path: read_json(path, dict[str, Any]))
+    recorded = _read(run.inputs, lambda path: read_json(path, dict[str, Any]))
+    newest = newest_state(run.checkpoints)  # it knows the pairs even if a person removes the record
+    before = recorded | ({"pairs": newest.data_hash} if newest else {})
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
-    begun = run.begun
-    if begun and changed:
-        raise changed_text(run, changed[0], deciding[changed[0]])
+    if changed and run.begun:
+        files = " and ".join(map(str, deciding[changed[0]])) or "none given"
+        raise InputError(
+            f"{run.path}: the text of option {changed[0]} ({files}) has changed since this run"
+            " began: give another directory, or remove that one"
+        )
     if changed:
         run.counts.unlink(missing_ok=True)
         run.remove_derived()
-    if not (begun and before):
+    if not (run.begun and recorded):
         write_atomically(run.inputs, (json.dumps(hashes) + "\n").encode())
     return hashes["pairs"]
 
@@ -104,15 +110,6 @@ def record_options(config: TrainConfig, run: RunDirectory) -> None:
         run.remove_derived()
     dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
     write_atomically(run.options, dumped.encode())
-
-
-def changed_text(run: RunDirectory, option: str, files: Files) -> InputError:
-    """The error for files that have changed since the run began."""
-    names = " and ".join(map(str, files)) or "none given"
-    return InputError(
-        f"{run.path}: the text of option {option} ({names}) has changed since this run began:"
-        " give another directory, or remove that one"
-    )
 
 
 def _read(path: Path, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import torch
 from sentencepiece import sentencepiece_model_pb2
 
 from glassformer.decoding.engine import Job, SearchOptions
-from glassformer.parts import FAST, rebuilt
+from glassformer.parts import FAST
 from glassformer.text_engine import torch_engine
+from tests.own_parts import rebuilt
 
 try:
     import transformers

@@ -6,12 +6,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from glassformer.parts import FAST, rebuilt
+from glassformer.parts import FAST
 from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.tools.interchange.ctranslate2.reading.load import import_ctranslate2_model
 from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 from glassformer.tools.interchange.hugging_face.load import import_hugging_face
+from tests.own_parts import rebuilt
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 converters = pytest.importorskip("ctranslate2.converters", reason="ctranslate2 is not installed")
