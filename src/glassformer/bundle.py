@@ -189,10 +189,11 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         sha256={},
         **{name: getattr(bundle, name) for name in _AS_IT_IS},
     )
-    save_tensors(weights(bundle.model), directory / "model.safetensors")
+    readme, tensors = _readme(bundle).encode(), weights(bundle.model)
+    save_tensors(tensors, directory / "model.safetensors")
     for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
         write_atomically(directory / name, tokenizer.serialized)
-    write_atomically(directory / "README.md", _readme(bundle).encode())
+    write_atomically(directory / "README.md", readme)
     config.sha256.update({name: sha256(directory / name) for name in config.files})
     config.sha256[_CONFIG] = _settings_hash(config.model_dump(mode="json"))
     write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from glassformer.bundle import save_bundle
-from glassformer.config import LENGTH_PENALTY, TextMetric
+from glassformer.config import LENGTH_PENALTY
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
@@ -20,7 +20,7 @@ from glassformer.support.progress import duration, shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest, newest_state
-from glassformer.training.final_bundle import final_bundle, model_card, part_scored
+from glassformer.training.final_bundle import final_bundle, model_card, report_end
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
@@ -37,9 +37,6 @@ from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
 __all__ = ["Run", "new_trainer", "train"]
-
-# 200 updates of the tiny model on 4,000 pairs of Multi30k reach BLEU 2.8 and chrF++ 21.
-_WORTHLESS: dict[TextMetric, float] = {"bleu": 5.0, "chrf": 20.0}
 
 
 @dataclass(frozen=True)
@@ -78,13 +75,7 @@ def train(
             keep_freed_memory()
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
-            settings = settings_of_rank_0(
-                prepared.config,
-                trainer.model.config,
-                trainer.state,
-                prepared.packed,
-                trainer.checkpoints,
-            )
+            settings = settings_of_rank_0(trainer)
             with from_torchrun(prepared.device, settings) as ranks:
                 trainer.fit(ranks)
             averaged, model = trainer.load_final_weights(), trainer.model
@@ -103,11 +94,11 @@ def train(
         with beside("scores of the parent", note):
             gains = scorer.gains(scores)
         with beside("model card", note):
-            card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
+            card = model_card(trainer, averaged=averaged, scores=scores)
         card |= {f"{name}, parent and child": gain for name, gain in gains.items()}
-        bundle = final_bundle(model, prepared, card, length_penalty=alpha, note=note)
+        bundle = final_bundle(trainer, card, length_penalty=alpha)
         save_bundle(bundle, config.run)
-        _report(trainer, alpha, scores)
+        report_end(trainer, alpha, scores)
         for name, gain in gains.items():
             note(f"{name}: {gain}")
         validation = scores["validation"].as_dict() if scores else {}
@@ -217,24 +208,3 @@ def _length(prepared: Prepared, updates: int, done: int) -> str:
     size = prepared.tokenizers[1].vocab_size
     seconds = (updates - done) * estimated_seconds(config, vocab_size=size, speed=speed)
     return f"{counted(updates, 'update')} (about {duration(seconds)} here)"
-
-
-def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
-    """Note how the run ended."""
-    config, note = trainer.config, trainer.reporter.note
-    parts = {name: part_scored(trainer.prepared, name, scores[name]) for name in scores}
-    if config.beam > 1 and scores:
-        note(f"length penalty {alpha:g}: chosen on the validation pairs{parts['validation']}")
-    for name, result in scores.items():
-        note(f"{name}, beam {config.beam}{parts[name]}:\n{result}")
-    note(f"bundle: {config.run}")
-    if isinstance(trainer.pace, TimedPace):
-        note(trainer.pace.summary())
-        updates, enough = trainer.state.update, config.warmup or 0  # a model learns little before
-        metric = trainer.prepared.metric
-        worthless = scores and getattr(scores["validation"], metric) < _WORTHLESS[metric]
-        if worthless and updates < enough:
-            note(
-                f"this translator is worthless: {updates:,} updates are too few to learn from;"
-                f" {trainer.pace.minutes_for(enough)} minutes would be enough for {enough:,} here"
-            )

@@ -5,7 +5,7 @@ Rank 0 gives :func:`settings_of_rank_0`. Each other rank calls :func:`train_rank
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,22 +20,24 @@ from glassformer.training.checkpoint import RunState
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.learner import new_learner
-from glassformer.training.setup.options import LearningOptions, MachineOptions, TrainConfig
+from glassformer.training.setup.options import LearningOptions, MachineOptions
 from glassformer.training.signals import StopSignal
+
+if TYPE_CHECKING:
+    from glassformer.training.loop import Trainer
 
 __all__ = ["settings_of_rank_0", "train_rank"]
 
 
-def settings_of_rank_0(
-    config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed, checkpoints: Path
-) -> dict[str, Any]:
+def settings_of_rank_0(trainer: "Trainer") -> dict[str, Any]:
     """The settings of the other ranks. A rank must see the files that the settings name."""
+    config, packed = trainer.config, trainer.prepared.packed
     return {
         "options": config.model_dump(mode="json", include=set(LearningOptions.model_fields)),
         "seed": config.seed,
-        "model": model.model_dump(mode="json"),
-        "state": asdict(state),
-        "checkpoints": str(checkpoints.resolve()),
+        "model": trainer.model.config.model_dump(mode="json"),
+        "state": asdict(trainer.state),
+        "checkpoints": str(trainer.checkpoints.resolve()),
         "packed": str(packed.directory.resolve()),
     }
 

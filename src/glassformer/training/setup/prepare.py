@@ -92,8 +92,8 @@ def prepare(
     device = device_of(config.device)
     run = RunDirectory(config.run)
     run.claim()
-    settled = begun_config(config, run)
     data_hash = check_inputs(config.inputs, run, config.parent)
+    settled = begun_config(config, run)
     start = start_of(settled or config, parts, device)
     if config.normalisation is None:
         config = config.model_copy(update={"normalisation": start.normalisation})
