@@ -240,9 +240,9 @@ def test_known_languages_are_codes_in_order():
 
 @pytest.mark.parametrize("score", [corpus_scores, lambda h, r: paper_ruler(h, r, language="de")])
 def test_lists_that_do_not_belong_together_are_refused(score):
-    with pytest.raises(InputError, match="2 translations and 1 references"):
+    with pytest.raises(InputError, match="2 translations and 1 reference"):
         score(["a", "b"], ["a"])
-    with pytest.raises(InputError, match="1 translations and 2 references"):
+    with pytest.raises(InputError, match="1 translation and 2 references"):
         score(["a"], [["a"], ["a", "b"]])
     with pytest.raises(InputError, match="no sentences to score"):
         score([], [])

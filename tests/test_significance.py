@@ -91,9 +91,9 @@ def test_a_comparison_can_be_read_and_parsed():
 
 
 def test_lists_that_do_not_belong_together_are_refused():
-    with pytest.raises(InputError, match="1 translations and 2 references"):
+    with pytest.raises(InputError, match="1 translation and 2 references"):
         compare(["a"], ["a", "b"], ["a", "b"])
-    with pytest.raises(InputError, match="1 translations and 2 references"):
+    with pytest.raises(InputError, match="1 translation and 2 references"):
         compare(["a", "b"], ["a"], ["a", "b"])
     with pytest.raises(UsageError, match="samples is 0"):
         compare(["a"], ["a"], ["a"], samples=0)

@@ -288,7 +288,7 @@ def test_a_single_text_is_refused(translator):
 def test_what_does_not_pair_is_refused(translator):
     with pytest.raises(ValueError, match="1 prefixes for 2 texts"):
         translator.translate(["a", "b"], prefixes=["x"])
-    with pytest.raises(ValueError, match="2 sources and 1 targets"):
+    with pytest.raises(ValueError, match="2 sources and 1 target"):
         translator.score(["a", "b"], ["x"])
     with pytest.raises(TypeError, match="sources must be a list of texts, not one text"):
         translator.score("ab", "cd")

@@ -23,7 +23,7 @@ from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM, TextMetric
 from glassformer.data.words import is_unspaced
-from glassformer.support.errors import InputError, UsageError, missing_extra
+from glassformer.support.errors import InputError, UsageError, counted, missing_extra
 from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
 
@@ -298,9 +298,10 @@ def reference_streams(
     streams = lists or [texts]
     for stream in streams:
         if len(stream) != len(hypotheses):
+            translations = counted(len(hypotheses), "translation")
             raise InputError(
-                f"{len(hypotheses)} translations and {len(stream)} references: "
-                "reference n must belong to translation n"
+                f"{translations} and {counted(len(stream), 'reference')}: reference n must belong"
+                " to translation n"
             )
     if not hypotheses:
         raise InputError("no sentences to score: expected at least one translation and reference")

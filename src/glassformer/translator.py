@@ -29,7 +29,7 @@ from glassformer.decoding.sampling import Sampling
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
 from glassformer.support.devices import device_of
-from glassformer.support.errors import UsageError, check_choice
+from glassformer.support.errors import UsageError, check_choice, counted
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
@@ -204,7 +204,8 @@ class Translator:
         prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
         alignment, split = settings.pop("alignment", False), settings.pop("split", True)
         if prefixes is not None and len(prefixes) != len(texts):
-            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts: give one for each")
+            wanted = counted(len(texts), "text")
+            raise ValueError(f"{len(prefixes)} prefixes for {wanted}: give one for each")
         search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
         options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
@@ -238,7 +239,8 @@ class Translator:
         _check_texts("sources", sources)
         _check_texts("targets", targets)
         if len(sources) != len(targets):
-            raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
+            counts = counted(len(sources), "source"), counted(len(targets), "target")
+            raise ValueError(f"{' and '.join(counts)} must be pairs")
         if self.model.training:
             raise ValueError("the model is in training mode: call model.eval() before scoring")
         normalise = normaliser(self.bundle.normalisation)

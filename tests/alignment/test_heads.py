@@ -61,7 +61,9 @@ def test_planted_heads_are_found():
 
 
 def test_without_pairs_there_is_nothing_to_judge_by():
-    with pytest.raises(InputError, match="1 pairs have no anchors of IBM model 1 to judge"):
+    with pytest.raises(
+        InputError, match="no anchors of IBM model 1 to judge heads in 1 pair: give"
+    ):
         find_heads(PARTS, [("one one", "eno eno")])
 
 

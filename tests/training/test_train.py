@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -158,18 +157,6 @@ def test_a_run_that_is_called_again_trains_no_more(config, recorder, monkeypatch
     assert recorder.noted("continuing from update 12")
     assert second == first
     assert {name: (first.directory / name).read_bytes() for name in files} == before
-
-
-def test_other_data_than_the_checkpoints_are_refused_though_the_record_is_gone(
-    config, recorder, write, rows
-):
-    options = config()
-    run = train(options, recorder).directory
-    shutil.rmtree(run / "data")
-    write("train.src", rows(60, seed=8))
-
-    with pytest.raises(InputError, match=r"the text of option pairs .* has changed"):
-        train(options, recorder)
 
 
 def test_the_precision_is_measured_once(config, recorder, monkeypatch):

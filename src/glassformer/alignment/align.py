@@ -25,7 +25,7 @@ from glassformer.data.batches import grouped_by_size, pad_rows
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.model.transformer import Transformer
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, counted
 from glassformer.text_engine import SegmentTranslation, Translation
 
 __all__ = [
@@ -201,7 +201,8 @@ def word_attention(
 ) -> list[WordAttention]:
     """The weights of each pair, with axes (rows, layers, heads, target words, source words)."""
     if len(sources) != len(targets):
-        raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
+        counts = counted(len(sources), "source"), counted(len(targets), "target")
+        raise ValueError(f"{' and '.join(counts)} must be pairs")
     pairs = [
         (_Text.of(parts.source_tokenizer, source), _Text.of(parts.target_tokenizer, target))
         for source, target in zip(sources, targets, strict=True)

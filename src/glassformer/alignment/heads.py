@@ -20,7 +20,7 @@ from glassformer.alignment.ibm_model1 import translation_table
 from glassformer.bundle import TranslatorParts
 from glassformer.data.token_store import Sentences
 from glassformer.data.words import Span, words
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, counted
 
 __all__ = ["NoAnchorsError", "anchors", "find_heads"]
 
@@ -48,7 +48,9 @@ def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Head
     useful = [place for place, links in enumerate(anchored) if links][:_MOST_PAIRS]
     judge = "anchors of IBM model 1"
     if not useful:
-        raise NoAnchorsError(f"{len(pairs)} pairs have no {judge} to judge heads: give more pairs")
+        raise NoAnchorsError(
+            f"no {judge} to judge heads in {counted(len(pairs), 'pair')}: give more pairs"
+        )
     sources, targets = ([pairs[place][side] for place in useful] for side in (0, 1))
     layers = range(parts.model.config.num_decoder_layers)
     attention = word_attention(parts, sources, targets, layers=layers, rows=_ROWS)
@@ -56,7 +58,7 @@ def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Head
     errors = judged.errors()
     row, layer, head = (int(n) for n in np.unravel_index(errors.argmin(), errors.shape))
     heads, error = judged.joined(row, layer, head)
-    judge = f"{judge}, {len(useful)} pairs"
+    judge = f"{judge}, {counted(len(useful), 'pair')}"
     return Heads(layer, tuple(heads), _ROWS[row], round(error, 4), judge)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from glassformer.data.file_formats import Format, file_format, join_record, split_record
 from glassformer.data.lines import read_lines
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, counted
 from glassformer.support.files import open_atomically
 
 __all__ = [
@@ -85,9 +85,9 @@ def _aligned(source: Path, target: Path) -> Iterator[Pair]:
             shorter, longer = number - 1, number + sum(1 for _ in lines)
             counts = (shorter, longer) if text is None else (longer, shorter)
             raise InputError(
-                f"{source} has {counts[0]:,} lines and {target} has {counts[1]:,}: line n of one"
-                " must translate line n of the other: 'glassformer doctor' finds the line where"
-                " they part"
+                f"{source} has {counted(counts[0], 'line')} and {target} has {counts[1]:,}: line n"
+                " of one must translate line n of the other: 'glassformer doctor' finds the line"
+                " where they part"
             )
         yield Pair(text, translation)
 
@@ -159,7 +159,7 @@ class Filter:
 
     def __str__(self) -> str:
         dropped = sum(self.counts.values())
-        summary = f"{self.kept:,} of {self.kept + dropped:,} pairs kept"
+        summary = f"{self.kept:,} of {counted(self.kept + dropped, 'pair')} kept"
         if dropped:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.counts.items() if n)
             summary += f"; {dropped:,} dropped: {reasons}"

@@ -146,7 +146,7 @@ def new_trainer(
         reporter.note(f"optimiser {own} of {weights}: its learning rate is the schedule's")
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
-        f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
+        f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
         f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
     )
     return Trainer(
@@ -190,7 +190,7 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         return TimedPace(config, state, schedule, scoring=scoring, clock=clock)
     if updates < state.update:
         raise InputError(
-            f"{config.run}: the run has {state.update:,} updates, and the options say"
+            f"{config.run}: the run has {counted(state.update, 'update')}, and the options say"
             f" {updates:,}: give more, or another directory"
         )
     before, state.updates = state.updates, updates

@@ -81,6 +81,23 @@ def test_a_run_that_has_begun_refuses_other_text(config, write, tmp_path, option
     assert (options.run / "data" / "train" / "meta.json").read_bytes() == before
 
 
+def test_a_checkpoint_knows_the_pairs_if_the_record_of_the_inputs_is_removed(config):
+    options = config(60)
+    begin(prepare(options))
+    (options.run / "data" / "inputs.json").unlink()
+    prepare(options)
+    (options.run / "data" / "inputs.json").unlink()
+    before = {path: path.read_bytes() for path in options.run.rglob("*") if path.is_file()}
+    pairs = options.pairs[0]
+    pairs.write_text(pairs.read_text().replace("a", "f"))
+
+    with pytest.raises(InputError, match=r"the text of option pairs .* has changed"):
+        prepare(options)
+
+    after = {path: path.read_bytes() for path in options.run.rglob("*") if path.is_file()}
+    assert after == before
+
+
 def test_a_run_that_has_begun_refuses_other_options(config):
     begin(prepare(config(60)))
     before = sorted((config(60).run / "data").rglob("*"))

@@ -159,7 +159,7 @@ def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
     lines = list(read_lines(path))
     if len(lines) != expected:
         raise InputError(
-            f"{path} has {len(lines)} lines and {references} has {expected}: "
+            f"{path} has {counted(len(lines), 'line')} and {references} has {expected}: "
             "line n of one must belong to line n of the other"
         )
     return lines

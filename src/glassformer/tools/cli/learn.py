@@ -12,7 +12,7 @@ from rich.text import Text
 
 from glassformer.config import Options
 from glassformer.support.consoles import new_console
-from glassformer.support.errors import InputError, UsageError, nearest
+from glassformer.support.errors import InputError, UsageError, counted, nearest
 from glassformer.support.files import check_output
 from glassformer.tools.cli.demo import DemoOptions, PhraseOptions
 from glassformer.tools.learn.folder import Folder
@@ -81,7 +81,7 @@ class WatchOptions(FolderOptions):
         if hint and not self.folder.exists():
             raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
         if written := folder.make():
-            print(f"wrote {len(written)} files into {folder.path}")
+            print(f"wrote {counted(len(written), 'file')} into {folder.path}")
         watch(folder, console)
         return 0
 

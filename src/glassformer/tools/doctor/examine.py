@@ -41,7 +41,7 @@ from glassformer.data.parallel_lines import (
     unrelated,
 )
 from glassformer.data.protected import lost_spans
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, counted
 from glassformer.tools.doctor.checks import FileCheck, SideCheck, Tally
 from glassformer.tools.doctor.report import (
     COMMON,
@@ -265,7 +265,8 @@ class _PartCheck:
         first, second = self.files
         longer, shorter = sides if first.lines > second.lines else sides[::-1]
         line = slip(np.concatenate([longer, self.surplus]), shorter)
-        counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
+        lines = counted(first.lines, "line")
+        counts = f"{first.path.name} {lines}, {second.path.name} {second.lines:,}"
         example = f"{counts}; by the lengths of lines, they no longer fit from about line {line}"
         return Tally(len(self.surplus), [line], example)
 

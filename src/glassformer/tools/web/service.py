@@ -17,7 +17,7 @@ from glassformer.config import BEAM
 from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.trigrams import language_shares
-from glassformer.support.errors import UsageError
+from glassformer.support.errors import UsageError, counted
 from glassformer.support.language_names import language_name
 from glassformer.support.languages import standard_code
 from glassformer.tools.documents.html import Page
@@ -349,7 +349,7 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
     data, pairs = about.get("data"), about.get("pairs")
     if not isinstance(data, str):
         return None
-    return f"{data} ({pairs:,} pairs)" if isinstance(pairs, int) else data
+    return f"{data} ({counted(pairs, 'pair')})" if isinstance(pairs, int) else data
 
 
 def _alternatives(translator: Translator, source: str, best: Translation) -> list[Alternative]:

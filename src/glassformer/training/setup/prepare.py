@@ -151,9 +151,10 @@ def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], s
         if len(pairs) > _VALIDATION_PAIRS:
             note = f"validation: the first {_VALIDATION_PAIRS:,} of {len(pairs):,} pairs"
             return pairs[:_VALIDATION_PAIRS], note
-        return pairs, f"validation: {len(pairs):,} pairs"
+        return pairs, f"validation: {counted(len(pairs), 'pair')}"
     if kept.held_out:
-        note = f"validation: {kept.held_out:,} training pairs held out (no others were given)"
+        held_out = counted(kept.held_out, "training pair")
+        note = f"validation: {held_out} held out (no others were given)"
         if kept.left_out:
             note += f"; {kept.left_out:,} more have the same sources, and are left out"
         return list(read_pairs(kept.run.valid)), note

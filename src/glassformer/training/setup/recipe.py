@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from glassformer.config import ModelConfig, presets
 from glassformer.data.corpus import Pair
 from glassformer.evaluation import metric_for
-from glassformer.support.errors import UsageError
+from glassformer.support.errors import UsageError, counted
 from glassformer.training.schedule import shortened
 from glassformer.training.setup.options import LengthOptions, SizeOptions, TrainConfig
 
@@ -96,7 +96,7 @@ def choose(
     wants = _class(pairs)
     fit = next((known for known in _CLASSES if known.name == size), wants)
     limit = f"up to {wants.pairs:,} pairs" if wants.pairs < float("inf") else "over a million pairs"
-    wanted = f"{pairs:,} pairs, and {limit} want this size"
+    wanted = f"{counted(pairs, 'pair')}, and {limit} want this size"
     hurried = f"{pairs:,} pairs want {wants.preset}, which learns too little in the minutes given"
     choices: Choices = {"preset": (fit.preset, wanted if fit.preset == wants.preset else hurried)}
     if _size(config.preset) in (None, fit.preset):
