@@ -10,7 +10,7 @@ import pytest
 from glassformer.data.corpus import read_pairs
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.trigrams import profile_of
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, counted
 from glassformer.training.setup import kept_pairs, machine
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup import start as start_module
@@ -56,7 +56,7 @@ def test_pairs_are_held_out_and_not_trained_on(notes, config, count, held_out):
     if held_out:
         assert len(prepared.valid) == held_out
         assert not {tuple(pair) for pair in prepared.valid} & set(trained)
-        assert noted(notes, f"validation: {held_out:,} training pairs held out (no others")
+        assert noted(notes, f"validation: {counted(held_out, 'training pair')} held out (no others")
     else:
         assert [tuple(pair) for pair in prepared.valid] == trained
         assert noted(notes, "on training pairs, because there are too few to hold some out")
