@@ -31,7 +31,8 @@ TokenScores: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[list[floa
 class TermPlacement:
     """Puts ``terms`` into the translations of ``engine``.
 
-    ``token_scores`` gives the scores of a term's forms, all with the ``length_penalty``.
+    Of several forms of a term, the one with the best translation wins. A translation's score is the
+    sum of its ``token_scores``, divided by the length penalty (alpha is ``length_penalty``).
     """
 
     bundle: Bundle

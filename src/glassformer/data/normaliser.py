@@ -136,9 +136,9 @@ def with_places(text: str) -> Normalised:
 
 
 def _clusters(text: str) -> Iterator[tuple[str, list[int]]]:
-    """The shortest parts of the text that NFC leaves apart, and the places of their characters.
+    """The shortest parts of the text that NFC can treat alone, and the places of their characters.
 
-    The parts hold no invisible characters, and ASCII for fullwidth characters.
+    The parts lack invisible characters. Their fullwidth letters and digits are replaced by ASCII.
     """
     cluster, stands = "", [0]
     gone = {place for match in _INVISIBLE.finditer(text) for place in range(*match.span())}

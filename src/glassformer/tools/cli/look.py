@@ -47,7 +47,7 @@ class LookOptions(LoadingOptions):
     browser: bool = True
     """Open the page in the browser."""
     parts: Path | None = None
-    """Folder of 'glassformer learn' whose learned parts run, with plain forms for the rest. The
+    """Folder of 'glassformer learn'. Your finished lessons run in place of the program's parts. The
     command runs the folder's code, so give your own folder."""
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads; 0 means one for a d_model below 512, or else all."""

@@ -249,7 +249,7 @@ def deeper(spec):
         ({"change": tanh}, r"unknown activation GELU by tanh: expected relu, swish, gelu"),
         ({"change": scaled}, r"scale_embeddings 3\.5: expected 1 or 3\.4641"),
         ({"change": deeper}, r"num_heads 4 of the encoder and 3 of the decoder differ"),
-        ({"settings": {"add_source_bos": True}}, r"add_source_bos: no source starts"),
+        ({"settings": {"add_source_bos": True}}, r"add_source_bos is true"),
         ({"settings": {"decoder_start_token": None}}, r"decoder_start_token null: write the tok"),
         ({"settings": {"decoder_start_token": "<x>"}}, r"json: the token '<x>' is missing: copy"),
         (

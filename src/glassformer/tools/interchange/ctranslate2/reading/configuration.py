@@ -82,7 +82,9 @@ def read_settings(directory: Path, file: ModelFile) -> Settings:
         changes["add_source_eos"] = True
     settings = settings.model_copy(update=changes)
     if settings.add_source_bos:
-        raise InputError(f"{path}: add_source_bos: no source starts with the start symbol here")
+        raise InputError(
+            f"{path}: add_source_bos is true, but this program puts no start symbol before a source"
+        )
     if settings.decoder_start_token is None:
         raise InputError(
             f"{path}: decoder_start_token null: write the token there that all targets start with;"
