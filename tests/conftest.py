@@ -24,6 +24,7 @@ SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings."
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
 
 settings.register_profile("quick", max_examples=25, deadline=None)
+settings.register_profile("fast", max_examples=5, deadline=None)
 # pytest --hypothesis-profile=nightly; its settings are in tests/settings.py
 settings.register_profile("nightly", max_examples=500, deadline=None)
 settings.load_profile("quick")
@@ -39,6 +40,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if config.getoption("fast"):
+        settings.load_profile("fast")
     worker = hasattr(config, "workerinput")  # it has the variables of the process that starts it
     if config.getoption("--hypothesis-profile") == "nightly" and not worker:
         draw_settings()

@@ -112,6 +112,6 @@ def fast_part(items: list[pytest.Item]) -> list[pytest.Item]:
     for item in items:
         test = item.nodeid.partition("::")[2].partition("[")[0]
         cases[item.path, test] += 1
-        if cases[item.path, test] <= 2 and not is_slow(item.path, test):
+        if cases[item.path, test] == 1 and not is_slow(item.path, test):
             part.append(item)
     return part
