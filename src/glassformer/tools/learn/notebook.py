@@ -24,7 +24,8 @@ class Folded(dict[str, str]):
         return ""
 
     def _repr_html_(self) -> str:
-        fold = '<details><summary>{}</summary><pre style="white-space: pre-wrap">{}</pre></details>'
+        style = "white-space: pre-wrap; word-break: normal; font-family: monospace"
+        fold = f'<details><summary>{{}}</summary><pre style="{style}">{{}}</pre></details>'
         return "\n".join(fold.format(*map(escape, texts)) for texts in self.items())
 
 
