@@ -31,16 +31,14 @@ settings.load_profile("quick")
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--fast", action="store_true", help="a part of every room, in less than a minute"
-    )
+    parser.addoption("--fast", action="store_true", help="a part of every room, in a minute of CPU")
     parser.addoption(
         "--all-pairs", action="store_true", help="check every pair of mistakes, not a sample"
     )
 
 
 def pytest_configure(config):
-    if config.getoption("fast"):
+    if config.getoption("fast") and not config.getoption("--hypothesis-profile"):
         settings.load_profile("fast")
     worker = hasattr(config, "workerinput")  # it has the variables of the process that starts it
     if config.getoption("--hypothesis-profile") == "nightly" and not worker:
