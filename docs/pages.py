@@ -64,11 +64,17 @@ def write(directory: Path) -> None:
     """Write a page for each lesson and exercise, their index, and the page of the mistakes."""
     directory.mkdir(exist_ok=True)
     every = list(lessons())
+    (directory / "notebooks").mkdir(exist_ok=True)
     for lesson in lessons(EVERY):
+        (directory / notebook_name(lesson)).write_text(lesson.notebook, encoding="utf-8")
         (directory / f"{lesson.name}.md").write_text(lesson_page(lesson), encoding="utf-8")
     (directory / "lessons.md").write_text(lessons_page(every), encoding="utf-8")
     (directory / "mistakes.md").write_text(mistakes_page(every), encoding="utf-8")
     (directory / "map.html").write_text(lesson_map("generated/"), encoding="utf-8")
+
+
+def notebook_name(lesson: Lesson) -> str:
+    return f"notebooks/{Path(lesson.file_name).stem}.ipynb"
 
 
 def lessons_page(every: list[Lesson]) -> str:
@@ -98,6 +104,9 @@ glassformer learn my-transformer
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
 one to five holes, and many of them take one line. The lessons do not depend on each other: begin
 where you want.
+
+Each page offers its lesson as a notebook too, for Jupyter or for a
+[hosted notebook](../how-to/notebooks.md).
 
 If a softmax in the first lesson reads no mask, the check answers:
 
@@ -165,7 +174,9 @@ def lesson_page(lesson: Lesson) -> str:
             *why(lesson.name),
             cells[0],
             f"Your file: `{lesson.file_name}`. The check:"
-            f" `glassformer learn check my-transformer {lesson.name}`.\n",
+            f" `glassformer learn check my-transformer {lesson.name}`. The same"
+            f" {{download}}`as a notebook <{notebook_name(lesson)}>`,"
+            " which checks itself: [how to open it](../how-to/notebooks.md).\n",
             hints,
             folded("Solution: the package's own source", solutions),
             *cells[1:],

@@ -24,21 +24,22 @@ SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings."
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
 
 settings.register_profile("quick", max_examples=25, deadline=None)
+settings.register_profile("fast", max_examples=5, deadline=None)
 # pytest --hypothesis-profile=nightly; its settings are in tests/settings.py
 settings.register_profile("nightly", max_examples=500, deadline=None)
 settings.load_profile("quick")
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--fast", action="store_true", help="a part of every room, in less than a minute"
-    )
+    parser.addoption("--fast", action="store_true", help="a part of every room, in a minute of CPU")
     parser.addoption(
         "--all-pairs", action="store_true", help="check every pair of mistakes, not a sample"
     )
 
 
 def pytest_configure(config):
+    if config.getoption("fast") and not config.getoption("--hypothesis-profile"):
+        settings.load_profile("fast")
     worker = hasattr(config, "workerinput")  # it has the variables of the process that starts it
     if config.getoption("--hypothesis-profile") == "nightly" and not worker:
         draw_settings()

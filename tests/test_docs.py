@@ -78,6 +78,8 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
     for lesson in lessons(EVERY):
         page = (tmp_path / f"{lesson.name}.md").read_text(encoding="utf-8")
         assert f"({lesson.name}.md)" in contents
+        notebook = re.search(r"{download}`as a notebook <(.*?)>`", page)[1]
+        assert (tmp_path / notebook).read_text("utf-8") == lesson.notebook
         assert re.match(r"---\n.*\n---\n# ", page)
         assert ("::::{dropdown} Why it is so\n" in page) == bool(lesson.hints)
         for hole, hints in lesson.hints.items():

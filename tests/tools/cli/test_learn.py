@@ -125,13 +125,6 @@ def test_the_list_says_what_one_knows_afterwards(capsys):
     assert printed.count("Afterwards you know") == len(EVERY)
 
 
-def test_notebooks(tmp_path, capsys):
-    assert main(["learn", "--notebook", str(tmp_path / "notebooks")]) == 0
-    written = capsys.readouterr().out.splitlines()
-    files = list((tmp_path / "notebooks").glob("*.ipynb"))
-    assert len(written) == len(EVERY) == len(files)
-
-
 def test_what_is_mistyped_is_named(refused, tmp_path):
     assert refused("learn", "chek") == (
         2,

@@ -28,12 +28,11 @@ ATTENTION = """\
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder whose first lesson is learned."""
+    """A folder whose first lesson is right, and not checked yet."""
     folder = Folder(tmp_path_factory.mktemp("mine"))
     folder.make()
     file = folder.file(lesson("attention"))
     file.write_text(file.read_text("utf-8").replace(HOLE, ATTENTION), encoding="utf-8")
-    folder.note_right(lesson("attention"), file.read_bytes())
     return folder
 
 

@@ -42,14 +42,12 @@ from glassformer.tools.learn.lessons.minimum_risk.plain import minimum_risk, ove
 from glassformer.tools.learn.lessons.relative.plain import clipped_distances, relative_attention
 from glassformer.tools.learn.lessons.rotary.plain import rotary_angles, rotary_attention, rotated
 from glassformer.tools.learn.lessons.running.plain import running_attention, running_sum
-from glassformer.tools.learn.notebook import notebook_of
 from glassformer.tools.learn.parts import learned_parts
 from glassformer.tools.learn.status import print_status
 from glassformer.tools.learn.watch import watch
 from glassformer.tools.learn.worker import answer_on
 from tests import own_parts
 from tests.test_own_parts import SPACE
-from tests.tools.learn.test_notebook import run
 from tests.tools.learn.test_solutions import SOLUTION, filled
 
 SOLUTIONS = SOLUTION.findall(Path(__file__).with_name("exercises.md").read_text("utf-8"))
@@ -386,12 +384,6 @@ def test_a_list_has_them_under_their_own_heading(capsys):
     assert lines[heading - 2].startswith("    Afterwards you know how figure 1")
     title = "16. Rotary positions (Su et al. 2021, section 3.2, 40 minutes, hard)"
     assert lines[heading + 1] == title
-
-
-@pytest.mark.parametrize("name", EXERCISES)
-def test_a_notebook_checks_it(name, capsys):
-    run(notebook_of(lesson(name))["cells"])
-    assert "has no hints" in " ".join(capsys.readouterr().out.split())
 
 
 def test_lessons_have_a_section_and_hints_as_before():

@@ -55,13 +55,11 @@ class WatchOptions(FolderOptions):
     """Only list the lessons and the harder exercises, each with its subject."""
 
     notebook: Path | None = None
-    """Only write the lessons as notebooks into this directory."""
+    """Only write the lessons as notebooks into this directory, a FOLDER for all other actions."""
 
     def run(self) -> int:
         if self.notebook:
-            from glassformer.tools.learn.notebook import write_notebooks
-
-            for file in write_notebooks(self.notebook):
+            for file in Folder(self.notebook).make(".ipynb"):
                 print(f"wrote {file}")
             return 0
         console = new_console()
@@ -213,11 +211,8 @@ class ResetOptions(LessonOptions):
     def run(self) -> int:
         folder, chosen = self.chosen()
         file = folder.file(chosen)
-        old = file.with_name(file.name + ".old")
-        if kept := not folder.untouched(chosen):
-            file.replace(old)
-        folder.reset(chosen)
-        print(f"wrote {file}{f'; yours is {old}' if kept else ''}")
+        old = folder.reset(chosen, file.suffix)
+        print(f"wrote {file}{f'; yours is {old}' if old else ''}")
         return 0
 
 

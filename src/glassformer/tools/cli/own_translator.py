@@ -13,6 +13,7 @@ from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
 from glassformer.tools.cli.demo import DemoOptions, print_scores, train_on_phrases
 from glassformer.tools.learn.adapters import UNUSED
+from glassformer.tools.learn.examine import checked_once
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import lessons
 from glassformer.tools.learn.parts import Part, chosen_parts, hole_of, own_parts
@@ -30,6 +31,9 @@ _BEAM, _SEARCHED = 4, 200
 
 def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoOptions) -> int:
     """Train the demo's translator with learned parts and mistakes; return the exit status."""
+    for lesson in lessons():  # a notebook's own check makes no note in its folder
+        if not folder.learned(lesson) and not folder.untouched(lesson):
+            checked_once(folder, lesson)
     parts = chosen_parts(folder, mistakes)
     whose = {part.place: part.whose for part in parts}
     write_record(out, parts, folder)

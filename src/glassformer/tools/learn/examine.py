@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.support.errors import InputError
-from glassformer.support.strangers import MOST_JSON, opened, read_bytes, read_json
+from glassformer.support.strangers import MOST_JSON, opened, read_json
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import Lesson
-from glassformer.tools.learn.source import MOST_BYTES, read_source
+from glassformer.tools.learn.source import read_source
 from glassformer.tools.learn.verdict import Verdict
 
 __all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
@@ -89,13 +89,12 @@ class Worker:
 
 def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     """Examine the file of a lesson; note a right file in the folder."""
-    file = folder.file(lesson)
-    source = read_bytes(file, most_bytes=MOST_BYTES) if file.is_file() else b""
+    file, code = folder.file(lesson), folder.code(lesson)
     import_module("glassformer.tools.learn.judge")  # imports torch, as the worker does meanwhile
     verdict = verdict_on(lesson, file, worker.answer(lesson, file))
     if verdict.outcome == "right":
         try:
-            folder.note_right(lesson, source)
+            folder.note_right(lesson, code)
         except OSError as error:  # such as for a read-only folder
             note = f"Not noted as learned: {error.filename}: {error.strerror}"
             return replace(verdict, lines=(note,))
@@ -165,7 +164,7 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     """The lines of a message on an error in the learner's code: line, error, and shapes."""
     if failure["error"] == "missing":
-        yield f"{failure['text']} is missing: write it in your file, as a function of this name."
+        yield f"{failure['text']} is missing: write a function of this name, or run its cell."
         reset = Folder(file.parent).command("reset", file.stem[3:])
         yield f"This makes the file anew, and keeps your version: {reset}"
         return

@@ -3,10 +3,13 @@
 ``lessons/NAME`` holds a lesson: ``lesson.py`` is the learner's file with holes, ``lesson.yaml`` has
 the texts and mistakes of a :class:`Lesson`, ``probes.py`` calls a solution. If the package calls a
 library, ``plain.py`` has the right solution. A folder of an exercise has no hints, and ``plain.py``
-has the solution, because the package has no such part.
+has the solution, because the package has no such part. ``notebook.yaml``
+has the cells that all notebooks share.
 """
 
 import inspect
+import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -141,6 +144,16 @@ class Lesson(_Record):
         """The learner's file at the beginning, with holes."""
         return (_HERE / self.name / "lesson.py").read_text(encoding="utf-8")
 
+    @property
+    def notebook(self) -> str:
+        """The learner's file as a notebook: one more cell installs, and another one checks."""
+        shared = yaml.safe_load((_HERE / "notebook.yaml").read_text(encoding="utf-8"))
+        text = self.template.rstrip() + "\n" + shared["check"].replace("NAME", self.name)
+        text = text.replace("# %%\n", f"{shared['install']}\n# %%\n", 1)  # before the first code
+        parts = re.findall(r"^# %%([^\n]*)\n(.*?)(?=^# %%|\Z)", text, re.MULTILINE | re.DOTALL)
+        cells = [_cell(f"cell-{number}", *part) for number, part in enumerate(parts)]
+        return json.dumps({"cells": cells, **shared["form"]}, indent=1)
+
     def place_of(self, hole: str) -> str:
         """The place of a hole, or of another part in a hole's file."""
         if hole in self.holes:
@@ -152,6 +165,15 @@ class Lesson(_Record):
     def solutions(self) -> dict[str, str]:
         """The package's own source of each hole."""
         return {hole: inspect.getsource(part_of(place)) for hole, place in self.holes.items()}
+
+
+def _cell(name: str, kind: str, text: str) -> dict[str, Any]:
+    """A cell of a notebook in the format 4.5."""
+    cell: dict[str, Any] = {"id": name, "metadata": {}, "source": text.strip()}
+    if "[markdown]" in kind:
+        source = re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE)
+        return cell | {"cell_type": "markdown", "source": source}
+    return cell | {"cell_type": "code", "execution_count": None, "outputs": []}
 
 
 def lessons(names: Iterable[str] = LESSONS) -> Iterator[Lesson]:

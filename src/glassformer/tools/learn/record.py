@@ -13,11 +13,10 @@ from glassformer.bundle import PARTS_RECORD
 from glassformer.support.errors import InputError
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
-from glassformer.support.strangers import read_bytes, read_json
+from glassformer.support.strangers import read_json
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import lesson
 from glassformer.tools.learn.parts import Part, chosen_parts
-from glassformer.tools.learn.source import MOST_BYTES
 
 __all__ = ["Recorded", "parts_for", "read_record", "write_record"]
 
@@ -40,16 +39,16 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
     copies = Folder(directory / PARTS_RECORD.parent)
     records = []
     for part in parts:
-        file = folder.file(lesson(part.lesson))
-        origin = () if part.mistakes else (file.name, sha256(file))
+        own = lesson(part.lesson)
+        origin = () if part.mistakes else (own.file_name, sha256(folder.code(own)))
         records.append(Recorded(part.place, part.mistakes, *origin))
     if (directory / "metrics.jsonl").exists() and read_record(directory) != records:
         raise InputError(f"{directory} has other parts: remove the directory, or name another")
     copies.path.mkdir(parents=True, exist_ok=True)
     for name in {part.lesson for part in parts if not part.mistakes}:
-        source = read_bytes(folder.file(lesson(name)), most_bytes=MOST_BYTES)
-        write_atomically(copies.file(lesson(name)), source)
-        copies.note_right(lesson(name), source)
+        code = folder.code(lesson(name))
+        write_atomically(copies.file(lesson(name)), code)
+        copies.note_right(lesson(name), code)
     text = json.dumps([asdict(record) for record in records], indent=2) + "\n"
     write_atomically(directory / PARTS_RECORD, text.encode())
 
