@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from functools import cache
 
 import pytest
 import sacrebleu
@@ -63,6 +64,25 @@ def test_bleu_ranks_only_where_it_gives_a_perfect_output_a_hundred(texts, langua
         assert bleu == pytest.approx(100)
     if bleu < 1:
         assert metric_for(references, language) == "chrf"
+
+
+@given(st.lists(st.tuples(st.text("ab ", max_size=6), st.text("ab ", max_size=6)), min_size=1))
+def test_cer_is_the_least_number_of_edits(pairs):
+    @cache
+    def edits(text, other):
+        if not text or not other:
+            return len(text + other)
+        return min(
+            edits(text[1:], other) + 1,
+            edits(text, other[1:]) + 1,
+            edits(text[1:], other[1:]) + (text[0] != other[0]),
+        )
+
+    texts, others = map(list, zip(*pairs, strict=True))
+    characters = max(sum(map(len, others)), 1)
+    expected = 100 * sum(edits(*pair) for pair in pairs) / characters
+    assert corpus_scores(texts, others).cer == pytest.approx(expected)
+    assert corpus_scores(texts, [others, texts]).cer == 0
 
 
 @pytest.mark.parametrize(("with_four", "metric"), [(19, "chrf"), (20, "bleu")])
@@ -127,7 +147,7 @@ def test_quick_leaves_out_what_is_slow_and_changes_nothing_else():
     quick = corpus_scores(HYPOTHESES, REFERENCES, language="de", quick=True)
     full = corpus_scores(HYPOTHESES, REFERENCES, language="de")
 
-    assert (quick.ter, quick.paper_ruler) == (None, None)
+    assert (quick.ter, quick.cer, quick.paper_ruler) == (None, None, None)
     assert (quick.bleu, quick.chrf, quick.exact_match) == (full.bleu, full.chrf, full.exact_match)
     assert set(quick.signatures) == {"bleu", "chrf"}
 

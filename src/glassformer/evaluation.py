@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -98,9 +99,10 @@ class MetricScore(NamedTuple):
 class Scores:
     """The scores of one output: ``loss`` in nats a token, all other scores in percent.
 
-    A lower TER or loss is better; a higher value of any other score is better. ``ter`` and
-    ``paper_ruler`` are None after a quick scoring, and for a language without spaces between words.
-    ``paper_ruler`` is None for an unknown language too. ``loss`` is None without a model.
+    A lower TER, CER or loss is better; a higher value of any other score is better. ``ter``,
+    ``cer`` and ``paper_ruler`` are None after a quick scoring, and ``ter`` and ``paper_ruler`` for
+    a language without spaces between words. ``paper_ruler`` is None for an unknown language too.
+    ``loss`` is None without a model.
     """
 
     sentences: int
@@ -108,6 +110,7 @@ class Scores:
     chrf: float
     exact_match: float
     ter: float | None = None
+    cer: float | None = None
     paper_ruler: float | None = None
     loss: float | None = None
     signatures: Mapping[str, str] = field(default_factory=dict)
@@ -136,6 +139,7 @@ class Scores:
             ("BLEU", self.bleu, _TOKENISED if self.tokenised else ""),
             ("chrF++", self.chrf, ""),
             ("TER", self.ter, "less is better"),
+            ("CER", self.cer, "edits of characters; less is better"),
             ("exact match", self.exact_match, "percent of the sentences"),
             ("paper ruler", self.paper_ruler, PAPER_RULER),
             ("loss", self.loss, "nats a token, of the references under the model"),
@@ -158,12 +162,13 @@ def corpus_scores(
 ) -> Scores:
     """Score translations against one list of references, or several lists of the same length.
 
-    The scores are cased BLEU, chrF++ (chrF with word order 2), TER, exact match, and
-    :func:`paper_ruler`. An exact match equals one of its references, character for character.
-    ``language`` is any code or the English name of the target language. BLEU's tokeniser depends on
-    ``language`` for scripts without spaces, for which ``ter`` and ``paper_ruler`` are None.
-    ``paper_ruler`` is also None without the extra ``ruler``, and for a language for which Moses has
-    no rules. ``quick`` leaves out TER and ``paper_ruler``.
+    The scores are cased BLEU, chrF++ (chrF with word order 2), TER, CER, exact match, and
+    :func:`paper_ruler`. CER is the number of characters to edit, in percent of the references'
+    characters. An exact match equals one of its references, character for character. ``language``
+    is any code or the English name of the target language. BLEU's tokeniser depends on ``language``
+    for scripts without spaces, for which ``ter`` and ``paper_ruler`` are None. ``paper_ruler`` is
+    also None without the extra ``ruler``, and for a language for which Moses has no rules.
+    ``quick`` leaves out TER, CER and ``paper_ruler``.
 
     Raises:
         InputError: no sentences, or not as many references as translations.
@@ -185,6 +190,7 @@ def corpus_scores(
     return Scores(
         sentences=len(hypotheses),
         exact_match=100 * exact / len(hypotheses),
+        cer=None if quick else _character_error_rate(hypotheses, streams),
         tokenised=2 * sum(text.endswith(" .") for text in hypotheses) > len(hypotheses),
         signatures={name: result.signature for name, result in measured.items()},
         **{name: result.score for name, result in measured.items()},
@@ -345,3 +351,23 @@ def _measure(
 ) -> MetricScore:
     score = float(metric.corpus_score(hypotheses, streams).score)
     return MetricScore(score, str(metric.get_signature()))
+
+
+def _character_error_rate(hypotheses: Sequence[str], streams: Sequence[Sequence[str]]) -> float:
+    """The edits to the nearest references, in percent of the references' characters."""
+    nearest = [
+        min((_edits(text, reference), len(reference)) for reference in references)
+        for text, *references in zip(hypotheses, *streams, strict=True)
+    ]
+    edits, characters = map(sum, zip(*nearest, strict=True))
+    return 100 * edits / max(characters, 1)
+
+
+def _edits(text: str, other: str) -> int:
+    """The Levenshtein distance: characters to insert, delete or replace."""
+    letters, places = np.array([*other]), np.arange(len(other) + 1)
+    row = places
+    for letter in text:
+        cheapest = np.minimum(row[1:] + 1, row[:-1] + (letters != letter))
+        row = np.minimum.accumulate(np.append(row[0] + 1, cheapest) - places) + places
+    return int(row[-1])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from glassformer.training.loss import label_smoothed_cross_entropy
+from glassformer.training.loss import label_smoothed_cross_entropy, token_accuracy
 from tests.tables import every
 
 PAD = 0
@@ -94,6 +94,19 @@ def test_a_smoothing_out_of_range_is_refused(smoothing):
         label_smoothed_cross_entropy(logits, labels, smoothing=smoothing)
 
 
+@every("shape", [(1,), (7,), (3, 5)])
+@every("pad_id", [PAD, 4, -100])
+def test_accuracy_is_the_share_of_right_labels_that_are_not_padding(shape, pad_id):
+    logits, labels = logits_and_labels(*shape)
+    labels[..., -1] = pad_id
+    pairs = zip(
+        logits.reshape(-1, VOCAB).argmax(dim=-1).tolist(), labels.flatten().tolist(), strict=True
+    )
+    right = [guess == label for guess, label in pairs if label != pad_id]
+    expected = sum(right) / max(len(right), 1)
+    assert token_accuracy(logits, labels, pad_id=pad_id) == expected
+
+
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
@@ -104,8 +117,9 @@ def test_a_smoothing_out_of_range_is_refused(smoothing):
 @pytest.mark.usefixtures("own_messages")
 def test_logits_and_labels_must_be_pairs(shapes, message):
     logits, labels = torch.zeros(shapes[0]), torch.ones(shapes[1], dtype=torch.int64)
-    with pytest.raises(ValueError, match=message):
-        label_smoothed_cross_entropy(logits, labels)
+    for call in (label_smoothed_cross_entropy, token_accuracy):
+        with pytest.raises(ValueError, match=message):
+            call(logits, labels)
 
 
 @pytest.mark.parametrize("label", [-100, VOCAB])

@@ -14,7 +14,7 @@ from glassformer.data.batches import Batch
 from glassformer.model.embeddings import check_ids
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Losses", "batch_losses", "label_smoothed_cross_entropy"]
+__all__ = ["Losses", "batch_losses", "label_smoothed_cross_entropy", "token_accuracy"]
 
 
 Losses = Callable[..., tuple[Tensor, Tensor]]
@@ -51,6 +51,21 @@ def label_smoothed_cross_entropy(
     of_all = -log_probabilities.mean(dim=-1).sum()
     total = (1 - smoothing) * of_label + smoothing * of_all
     return total / real.sum().clamp(min=1) if reduction == "mean" else total
+
+
+def token_accuracy(
+    logits: Float[Tensor, "*batch vocab"], labels: Int[Tensor, "*batch"], *, pad_id: int = 0
+) -> float:
+    """The share of the labels that have the highest logit; labels of ``pad_id`` do not count.
+
+    >>> logits = torch.tensor([[0.0, 0.1, 0.9], [0.0, 0.8, 0.2], [0.9, 0.0, 0.0]])
+    >>> token_accuracy(logits, torch.tensor([2, 2, 0]))
+    0.5
+    """
+    _check_labels(logits, labels, pad_id)
+    real = labels != pad_id
+    right = (logits.argmax(dim=-1) == labels) & real
+    return right.sum().item() / max(int(real.sum()), 1)
 
 
 def _check_labels(logits: Tensor, labels: Tensor, pad_id: int) -> None:
