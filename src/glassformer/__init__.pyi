@@ -7,6 +7,7 @@ from glassformer.config import ModelConfig as ModelConfig, presets as presets
 from glassformer.data.batches import pad_rows as pad_rows
 from glassformer.data.subword_training import train_tokenizer as train_tokenizer
 from glassformer.data.tokenizer import Tokenizer as Tokenizer
+from glassformer.data.word_vectors import read_vectors as read_vectors
 from glassformer.decoding.beam import beam_search as beam_search
 from glassformer.decoding.constraints import OutputRules as OutputRules
 from glassformer.decoding.greedy import greedy as greedy
@@ -14,15 +15,15 @@ from glassformer.decoding.sampling import Sampling as Sampling, sample as sample
 from glassformer.evaluation import corpus_scores as corpus_scores, evaluate as evaluate
 from glassformer.tools.inspection.capture import capture as capture
 from glassformer.tools.inspection.figure1 import figure1 as figure1
-from glassformer.tools.inspection.plots.attention import (
-    plot_attention_grid as plot_attention_grid,
-    plot_attention_head as plot_attention_head,
+from glassformer.tools.inspection.plots.figure2 import (
+    attention_shapes as attention_shapes,
+    plot_figure2 as plot_figure2,
 )
-from glassformer.tools.inspection.plots.figure2 import plot_figure2 as plot_figure2
-from glassformer.tools.inspection.plots.masks import plot_masks as plot_masks
-from glassformer.tools.inspection.plots.positions import (
-    plot_position_heatmap as plot_position_heatmap,
-    plot_position_lines as plot_position_lines,
+from glassformer.tools.inspection.plots.tensors import (
+    plot_attention as plot_attention,
+    plot_mask as plot_mask,
+    plot_positions as plot_positions,
+    plot_similarity as plot_similarity,
 )
 from glassformer.tools.inspection.plots.schedule import plot_schedule as plot_schedule
 from glassformer.tools.inspection.trace.build import trace as trace
@@ -55,6 +56,7 @@ from glassformer.model.transformer import Transformer as Transformer
 from glassformer.parts import FAST as FAST, PLAIN as PLAIN, Parts as Parts
 from glassformer.training.loss import (
     label_smoothed_cross_entropy as label_smoothed_cross_entropy,
+    token_accuracy as token_accuracy,
 )
 from glassformer.training.schedule import noam_schedule as noam_schedule
 from glassformer.training.setup.options import TrainConfig as TrainConfig

@@ -48,7 +48,8 @@ def run_directory(tmp_path):
         ["masks", "--source", "A dog runs", "--target", "Ein Hund rennt"],
         ["masks", "--target", "Ein Hund", "--padding", 0],
         ["positions", "--length", 20, "--offset", 3],
-        ["positions", "--columns", 0, 1, "--layout", "halves"],
+        ["positions", "--columns", 0, 1, "--layout", "halves", "--apart", 2],
+        ["positions", "--rows", 0, 50],
         ["positions", "--view", "heatmap", "--frequencies", "tensor2tensor"],
         ["schedule", "--d-model", 128, "--warmup", 100, "--updates", 500],
     ],
@@ -171,7 +172,7 @@ def test_the_bundles_tokens(bundle):
         ),
         (["positions", "--d-model", 7], UsageError, "--d-model '7': expected a multiple of 2"),
         (["positions", "--length", 0], UsageError, "--length '0': expected at least 1"),
-        (["positions", "--columns", 128], UsageError, "column 128: the table has columns 0 to 127"),
+        (["positions", "--columns", 128], UsageError, "column 128: .* columns 0 to 127"),
         (["schedule", "--warmup", 1, 2], UsageError, "--warmup has 2 values and --d-model 3"),
         (
             ["schedule", "--d-model", 8, "--warmup", 0],

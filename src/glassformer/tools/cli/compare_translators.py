@@ -11,9 +11,9 @@ from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
 from glassformer.tools.cli.demo import score_table
 from glassformer.tools.cli.own_translator import running
-from glassformer.tools.inspection.attention_of import attention_of
-from glassformer.tools.inspection.plots.attention import plot_attentions
-from glassformer.tools.inspection.plots.canvas import save
+from glassformer.tools.inspection.attention_of import Attention, attention_of
+from glassformer.tools.inspection.plots.canvas import Figure, save
+from glassformer.tools.inspection.plots.tensors import plot_attention
 from glassformer.tools.inspection.plots.training_curves import plot_losses, read_metrics
 from glassformer.tools.learn.parts import own_parts
 from glassformer.tools.learn.record import parts_for, read_record
@@ -60,9 +60,19 @@ def compare(directories: Sequence[Path], out: Path, folder: Path | None) -> int:
     metrics = {directory.name: read_metrics(directory) for directory in directories}
     save(plot_losses(metrics), out / "losses.png")
     title = f"Cross-attention: {phrases[0].source}"
-    save(plot_attentions(attentions, title=title), out / "attention.png")
+    save(_attentions(attentions, title), out / "attention.png")
     print(f"wrote {out / 'losses.png'} and {out / 'attention.png'}")
     return 0
+
+
+def _attentions(attentions: Mapping[str, Attention], title: str) -> Figure:
+    """The mean of the heads, with a row for each translator and a column for each layer."""
+    (first, one), (second, other) = attentions.items()
+    labels = (one.query_labels, one.key_labels)
+    if one.weights.shape != other.weights.shape or labels != (other.query_labels, other.key_labels):
+        raise InputError(f"{second} has other subwords or layers than {first}")
+    weights = [each.weights.mean(dim=1) for each in attentions.values()]
+    return plot_attention(weights, *labels, rows=[*attentions], columns="layer", title=title)
 
 
 def _described(directory: Path) -> str:

@@ -240,14 +240,14 @@ def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> No
     """Draw the cross-attention of one date, in which day and month change places."""
     try:
         from glassformer.tools.inspection.attention_of import attention_of
-        from glassformer.tools.inspection.plots.attention import plot_attention
+        from glassformer.tools.inspection.plots.attention import plot_attention_of
         from glassformer.tools.inspection.plots.canvas import save
     except InputError as error:  # without matplotlib the demo goes on without a picture
         print(f"no picture: {error}")
         return
     text = _date(options.source)
     translation = translator.translate([text])[0].text
-    figure = plot_attention(attention_of(translator, text, translation), head="mean")
+    figure = plot_attention_of(attention_of(translator, text, translation), head="mean")
     path = directory / "attention.png"
     save(figure, path)
     print(f"attention of {translation!r} to {text!r}: {path}")

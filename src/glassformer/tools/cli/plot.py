@@ -52,7 +52,7 @@ class MasksOptions(PlotOptions):
     """Number of padding symbols after each sentence, as in a batch with a longer sentence."""
 
     def draw(self) -> Figure:
-        from glassformer.tools.inspection.plots.masks import PAD, plot_masks
+        from glassformer.tools.inspection.plots.tensors import PAD, plot_mask
 
         tokenizers = _load(self.bundle).tokenizers if self.bundle else (None, None)
         padding = [PAD] * self.padding
@@ -64,7 +64,7 @@ class MasksOptions(PlotOptions):
             target = ["<s>", *_tokens("target", self.target, tokenizers[1]), *padding]
         if not source and not target:
             raise UsageError("plot masks: give a sentence with --source, with --target, or both")
-        return plot_masks(source, target)
+        return plot_mask(source=source, target=target)
 
 
 class PositionsOptions(PlotOptions):
@@ -78,6 +78,10 @@ class PositionsOptions(PlotOptions):
     """Number of positions."""
     columns: tuple[int, ...] = ()
     """Columns to draw with --view lines, from 0. Without columns, the command chooses four."""
+    rows: tuple[int, ...] = ()
+    """Rows to draw in place of columns, from 0. A row is the vector of one position."""
+    apart: float = Field(0, ge=0, le=1_000)
+    """Distance between a curve and the next, such as 2, so that the curves do not overlap."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Layout = "interleaved"
@@ -86,17 +90,22 @@ class PositionsOptions(PlotOptions):
     """Frequencies: 10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
 
     def draw(self) -> Figure:
-        from glassformer.model.positions import TableOptions
-        from glassformer.tools.inspection.plots.positions import (
-            plot_position_heatmap,
-            plot_position_lines,
-        )
+        from glassformer.model.positions import sinusoidal_positions
+        from glassformer.tools.inspection.plots.tensors import plot_positions, wave_columns
 
-        size = (self.length, self.d_model)
-        table = TableOptions(layout=self.layout, frequencies=self.frequencies, offset=self.offset)
-        if self.view == "heatmap":
-            return plot_position_heatmap(*size, **table)
-        return plot_position_lines(*size, columns=self.columns or None, **table)
+        options = self.model_dump(include={"layout", "frequencies", "offset"})
+        table = sinusoidal_positions(self.length, self.d_model, **options)
+        columns, rows = self.columns or wave_columns(self.d_model, self.layout), self.rows or None
+        figure = plot_positions(
+            table,
+            labels=range(self.offset, self.offset + self.length),
+            columns=None if rows or self.view == "heatmap" else columns,
+            rows=rows,
+            apart=self.apart,
+        )
+        named = ", ".join(f"{name} {value}" for name, value in options.items())
+        figure.suptitle(f"{figure.get_suptitle()}, {named}")
+        return figure
 
 
 class ScheduleOptions(PlotOptions):
@@ -198,7 +207,7 @@ class AttentionOptions(SentenceOptions):
 
     def draw(self) -> Figure:
         from glassformer.tools.inspection.attention_of import attention_of
-        from glassformer.tools.inspection.plots.attention import plot_attention
+        from glassformer.tools.inspection.plots.attention import plot_attention_of
 
         translator, target = _load(self.bundle), self.target
         if target is None:
@@ -206,7 +215,7 @@ class AttentionOptions(SentenceOptions):
             print(f"translation: {target}")
         attention = attention_of(translator, self.text, target, part=self.part)
         head = _index(self.head) if isinstance(self.head, int) else self.head
-        return plot_attention(attention, layer=_index(self.layer), head=head)
+        return plot_attention_of(attention, layer=_index(self.layer), head=head)
 
 
 class AlignmentOptions(SearchedOptions):

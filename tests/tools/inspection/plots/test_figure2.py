@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from glassformer.model.attention import MultiHeadAttention
-from glassformer.tools.inspection.plots.figure2 import plot_figure2
+from glassformer.tools.inspection.plots.figure2 import attention_shapes, plot_figure2
 from glassformer.tools.learn.lesson import lesson
 
 
@@ -29,6 +29,9 @@ def shapes_of_a_pass(d_model, num_heads, *, batch, q_len, k_len):
 def test_figure_2_shows_them_in_the_order_of_the_sums(d_model, num_heads):
     lengths = {"batch": 2, "q_len": 7, "k_len": 13}
     shapes = shapes_of_a_pass(d_model, num_heads, **lengths)
+    query, key = torch.zeros(2, 7, d_model), torch.zeros(2, 13, d_model)
+    walked = attention_shapes(MultiHeadAttention(d_model, num_heads), query, key)
+    assert list(walked.items()) == list(shapes.items())
     figure = plot_figure2(d_model, num_heads, **lengths)
     drawn = re.findall(r"\(\d+(?:, \d+)+\)", "".join(t.get_text() for t in figure.axes[0].texts))
     scaled = ["queries", "keys", "scores", "weights", "heads"]

@@ -103,9 +103,11 @@ def test_no_two_texts_overlap(parts, many):
 
 def test_a_character_that_no_font_has_is_noted(monkeypatch, parts, seen):
     heads = attention_of(parts, seen.source.text, seen.target.text)
-    assert "□" not in "".join(t.get_text() for t in attention.plot_attention(heads).findobj(Text))
+    assert "□" not in "".join(
+        t.get_text() for t in attention.plot_attention_of(heads).findobj(Text)
+    )
     monkeypatch.setattr(lettering, "_in_a_font", lambda one: one.isascii() or one in "…·□")
-    for picture in (attention.plot_attention(heads), figure1.plot_figure1(seen)):  # Männer
+    for picture in (attention.plot_attention_of(heads), figure1.plot_figure1(seen)):  # Männer
         texts_drawn = [text.get_text() for text in picture.findobj(Text)]
         assert any("□" in text and len(text) < 20 for text in texts_drawn)
         picture.draw_without_rendering()

@@ -5,10 +5,13 @@ In every picture blue is a large number, white is zero, and red is below zero.
 """
 
 import io
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -25,6 +28,7 @@ try:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.patches import Patch, Rectangle
     from matplotlib.text import Text
+    from matplotlib.ticker import MaxNLocator
 except ModuleNotFoundError:
     raise missing_extra("matplotlib", "plot") from None
 
@@ -38,10 +42,12 @@ __all__ = [
     "ConstrainedLayoutEngine",
     "Figure",
     "ListedColormap",
+    "MaxNLocator",
     "Patch",
     "Rectangle",
     "Text",
     "colormaps",
+    "common_scale",
     "draw_matrix",
     "draw_scale",
     "font_manager",
@@ -51,6 +57,7 @@ __all__ = [
     "sheet",
     "thousands",
     "tidy",
+    "write_numbers",
 ]
 
 BLUES = "Blues"  # from zero (white) to large
@@ -112,16 +119,23 @@ def thousands(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
 
 
+def common_scale(matrices: Sequence[Tensor]) -> dict[str, Any]:
+    """The options of ``Axes.imshow`` for one scale; infinity and NaN do not count."""
+    numbers = torch.cat([matrix.flatten().float() for matrix in matrices])
+    numbers = numbers[numbers.isfinite()]
+    largest = numbers.abs().max().item() if numbers.any() else 1.0
+    if (numbers < 0).any():
+        return {"cmap": SIGNED, "vmin": -largest, "vmax": largest}
+    return {"cmap": BLUES, "vmin": 0, "vmax": largest}
+
+
 def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
     """Draw a square for each number, row 0 at the top, with thin lines if the squares are few.
 
     ``options`` go to ``Axes.imshow``, such as ``vmin`` and ``cmap``.
     """
     rows, columns = values.shape
-    image = axes.imshow(
-        values.detach().cpu().float().numpy(),
-        **({"cmap": BLUES, "aspect": "equal", "interpolation": "nearest"} | options),
-    )
+    image = axes.imshow(values.float().numpy(), interpolation="nearest", **options)
     axes.tick_params(length=0)
     axes.spines[:].set_color("#c3c9cf")
     if max(rows, columns) <= 60:
@@ -130,6 +144,16 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
         axes.grid(True, which="minor", color="white", linewidth=0.8)
         axes.tick_params(which="minor", length=0)
     return image
+
+
+def write_numbers(axes: Axes, values: Tensor) -> None:
+    """The numbers of a matrix in hundredths, white where the square is dark."""
+    dark = 0.55 * values.abs().max()
+    for row, column in product(*map(range, values.shape)):
+        value = values[row, column]
+        colour = "white" if abs(value) > dark else INK
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
+        axes.text(column, row, f"{100 * value:.0f}", color=colour, **style)
 
 
 def draw_scale(

@@ -1,13 +1,47 @@
 """The paper's figure 2 with the shapes of both attentions, for any sizes."""
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from glassformer.config import check_width
+from glassformer.model.attention import MultiHeadAttention
 from glassformer.tools.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 
-__all__ = ["plot_figure2"]
+__all__ = ["attention_shapes", "plot_figure2"]
 
 _WIDTH, _HEIGHT, _STEP = 2.4, 0.46, 0.92  # in inches: width and height of a box, box to box
 _TINTS = {"MatMul": "#c6dbef", "SoftMax": "#c7e9c0", "Scaled Dot-Product Attention": "#9ecae1"}
 _BOTTOM = 5.3
+
+
+def attention_shapes(
+    attention: MultiHeadAttention,
+    query: Float[Tensor, "batch q_len d_model"],
+    key: Float[Tensor, "batch k_len d_model"] | None = None,
+) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor of a multi-head attention, in the order of the sums.
+
+    Without a key it is self-attention. The lesson ``heads`` has the formula of each tensor.
+
+    >>> attention = MultiHeadAttention(d_model=512, num_heads=8)
+    >>> shapes = attention_shapes(attention, torch.zeros(2, 5, 512), torch.zeros(2, 7, 512))
+    >>> shapes["queries"], shapes["scores"]
+    ((2, 8, 5, 64), (2, 8, 5, 7))
+    """
+    key = query if key is None else key
+    with torch.no_grad():
+        projected = attention.query(query)
+        queries = attention.split(projected)
+        keys, values = attention.project_keys_and_values(key, key)
+        scores = queries @ keys.mT
+        heads = scores.softmax(dim=-1) @ values
+        joint = attention.merge(heads)
+        tensors = {"query": query, "key": key, "projected": projected}
+        tensors |= {"queries": queries, "keys": keys, "values": values}
+        tensors |= {"scores": scores, "weights": scores, "heads": heads}
+        tensors |= {"joint": joint, "output": attention.output(joint)}
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
 def plot_figure2(

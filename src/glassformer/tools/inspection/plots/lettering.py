@@ -6,7 +6,7 @@ A character that no installed font has becomes □, and a note at the foot says 
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from glassformer.tools.inspection.plots.canvas import (
     GREY,
@@ -14,11 +14,13 @@ from glassformer.tools.inspection.plots.canvas import (
     Axes,
     ConstrainedLayoutEngine,
     Figure,
+    MaxNLocator,
     Text,
     font_manager,
 )
 
 __all__ = [
+    "Ticks",
     "cell_inches",
     "drawable",
     "label_inches",
@@ -28,6 +30,8 @@ __all__ = [
     "write",
 ]
 
+Ticks: TypeAlias = Sequence[str] | range
+"""The labels of an axis: tokens, or the numbers of a range."""
 LONGEST_LABEL = 18  # characters; the pictures cut a longer label
 
 # Fonts for scripts that matplotlib's own font lacks, in the order of preference.
@@ -54,22 +58,26 @@ _NOTE = f"{_UNDRAWN}: no installed font has this character; Noto Sans CJK has mo
 _NOTE_INCHES = 0.3
 
 
-def label_tokens(
-    axes: Axes, *, rows: Sequence[str] = (), columns: Sequence[str] = (), cell: float
-) -> None:
-    """Write tokens at the rows and columns of a matrix whose squares are ``cell`` inches wide.
+def label_tokens(axes: Axes, rows: Ticks, columns: Ticks, *, cells: tuple[float, float]) -> None:
+    """Label the rows and columns of a matrix, whose numbers are ``cells`` inches wide and high.
 
-    The letters fit the squares. If even the smallest letters do not fit, only every second (third,
-    …) token has a label. Without labels there are no ticks.
+    Letters of tokens fit the squares. If even the smallest letters do not fit, only every second
+    (third, …) token has a label. A range has round numbers. Without labels there are no ticks.
     """
-    size = _points(cell)
-    step = 1 + int(size / (72 * cell * 0.95))
-    style: dict[str, Any] = {"fontsize": size, "fontfamily": _families(), "parse_math": False}
-    shown = [drawable(label) for label in columns]
-    flat = all(text_inches(label, size) < cell for label in shown)
-    axes.set_xticks(range(0, len(shown), step), shown[::step], **style)
+    for axis, labels, cell in ((axes.xaxis, columns, cells[0]), (axes.yaxis, rows, cells[1])):
+        size = _points(cell)
+        if isinstance(labels, range):
+            size = max(size, 8.0)
+            most = max(2, int(len(labels) * cell / 0.5))
+            numbers = map(int, MaxNLocator(most, integer=True).tick_values(labels[0], labels[-1]))
+            places = [labels.index(number) for number in numbers if number in labels]
+        else:
+            places = [*range(0, len(labels), 1 + int(size / (72 * cell * 0.95)))]
+        shown = [drawable(str(labels[place])) for place in places]
+        axis.set_ticks(places, shown, fontsize=size, fontfamily=_families(), parse_math=False)
+    tokens = [] if isinstance(columns, range) else [drawable(token) for token in columns]
+    flat = all(text_inches(token, _points(cells[0])) < cells[0] for token in tokens)
     axes.tick_params(axis="x", rotation=0 if flat else 90)
-    axes.set_yticks(range(0, len(rows), step), [drawable(row) for row in rows[::step]], **style)
 
 
 def cell_inches(count: int, *, room: float = 12.0) -> float:
@@ -81,9 +89,9 @@ def cell_inches(count: int, *, room: float = 12.0) -> float:
     return min(0.42, max(room / max(count, 1), 0.1), 2 * room / max(count, 1))
 
 
-def label_inches(labels: Sequence[str], cell: float) -> float:
+def label_inches(labels: Ticks, cell: float) -> float:
     """The length of the longest label in inches."""
-    return max((text_inches(label, _points(cell)) for label in labels), default=0.0)
+    return max((text_inches(str(label), _points(cell)) for label in labels), default=0.0)
 
 
 def text_inches(text: str, points: float) -> float:
