@@ -37,8 +37,8 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
 # Pages without pages below them have nothing to navigate at the side.
-_SINGLE = ("live", "life", "recurrence", "generated/mistakes", "glossary", "reading", "api")
-_PLAIN = ("measurements", "decisions", "security", "reliability")
+_SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
+_PLAIN = ("api", "measurements", "decisions", "security", "reliability")
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
