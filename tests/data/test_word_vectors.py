@@ -11,7 +11,9 @@ from glassformer.data.word_vectors import read_vectors
 from glassformer.support.errors import InputError
 from tests.tables import every
 
-TOKENS = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters=" "), min_size=1)
+TOKENS = st.text(
+    st.characters(exclude_categories=["Cc", "Cs"], exclude_characters=" \ufeff"), min_size=1
+)
 NUMBERS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
