@@ -334,6 +334,14 @@ def test_the_alignment_error_rate_is_that_of_och_and_ney(pairs):
     assert alignment_error_rate([" ".join(written(s | p)) for _, s, p in pairs], gold) == 0
 
 
-def test_links_without_their_gold_are_refused():
-    with pytest.raises(InputError, match=r"1 lines of links, 0 of gold: expected as many"):
-        alignment_error_rate(["0-0"], [])
+@every(
+    ("links", "gold", "message"),
+    [
+        (["0-0"], [], r"1 lines of links, 0 of gold: expected as many"),
+        (["0-0"], ["0001 1 1 S"], r"link '0001': expected 0-1, or 0p1"),
+        (["0:0"], ["0-0"], r"link '0:0': expected 0-1"),
+    ],
+)
+def test_links_of_another_form_are_refused(links, gold, message):
+    with pytest.raises(InputError, match=message):
+        alignment_error_rate(links, gold)

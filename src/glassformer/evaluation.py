@@ -10,6 +10,7 @@ BLEU over the text itself. Compare the ruler with such papers only.
 
 import dataclasses
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -287,7 +288,7 @@ def reference_loss(
 
 
 def alignment_error_rate(links: Sequence[str], gold: Sequence[str]) -> float:
-    """1 - (|A & S| + |A & P|) / (|A| + |S|), from 0 to 1 (Och and Ney 2003, section 6).
+    r"""1 − (\|A ∩ S\| + \|A ∩ P\|) / (\|A\| + \|S\|), from 0 to 1 (Och and Ney 2003, section 6).
 
     A line of ``links`` has the links A of one pair, as ``pharaoh`` writes them: ``0-1 1-0``. A line
     of ``gold`` has sure links S, such as ``0-1``, and possible links, such as ``1p0``. P are both.
@@ -297,6 +298,9 @@ def alignment_error_rate(links: Sequence[str], gold: Sequence[str]) -> float:
     """
     if len(links) != len(gold):
         raise InputError(f"{len(links)} lines of links, {len(gold)} of gold: expected as many")
+    for word in " ".join([*links, *gold]).split():
+        if not re.fullmatch(r"\d+[-p]\d+", word):
+            raise InputError(f"link {word!r}: expected 0-1, or 0p1 for a possible link of gold")
     right = total = 0
     for line, gold_line in zip(links, gold, strict=True):
         found, possible = set(line.split()), set(gold_line.replace("p", "-").split())

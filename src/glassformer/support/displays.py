@@ -42,7 +42,7 @@ class Table(list[dict[str, Any]]):
     def _repr_html_(self) -> str:
         columns = []
         for numbers, cells in self._columns(_MOST):
-            begin = f'<td style="text-align: {"right" if numbers else "left"}">'
+            begin = f'<td style="padding: 0 0.6em; text-align: {"right" if numbers else "left"}">'
             columns.append([f"{begin}{escape(cell)}</td>" for cell in cells])
         rows = map("".join, zip(*columns, strict=True))
         return f'<table class="dataframe"><tr>{"</tr><tr>".join(rows)}</tr></table>'

@@ -20,9 +20,7 @@ __all__ = ["CellReporter", "Metrics", "Reporter", "TextReporter", "beside"]
 _OF_THE_END = ("average", "score")  # kinds of records
 _LONGEST_LINE = 300  # characters about a failure
 _LAST = 1900  # characters of a notebook's output, where it shows no HTML
-_SCROLLS = (  # begins at its end
-    '<div style="max-height: 24em; overflow: auto; display: flex; flex-direction: column-reverse">'
-)
+_SCROLLS = "max-height: 24em; overflow: auto; display: flex; flex-flow: column-reverse"
 _SAMPLES = 2  # translations that a validation shows
 
 
@@ -147,5 +145,6 @@ class CellReporter(TextReporter):
 
     def note(self, text: str) -> None:
         self.text += f"{text}\n"
-        html = f'{_SCROLLS}<pre style="overflow: visible">{escape(self.text)}</pre></div>'
+        lines = f'<pre style="overflow: visible">{escape(self.text)}</pre>'
+        html = f'<div style="{_SCROLLS}">{lines}</div>'
         self.output.update({"text/plain": self.text[-_LAST:], "text/html": html}, raw=True)

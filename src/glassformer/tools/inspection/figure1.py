@@ -47,17 +47,15 @@ class Boxes(Shown, list[Box]):
 
     def records(self) -> Table:
         """One row for equal boxes of all layers, with their parameters, and a row of the sum."""
-        rows: dict[str, dict[str, Any]] = {"": {"box": "all", "parameters": 0}}
+        rows: dict[str, dict[str, Any]] = {}
         for box in self:
             name = re.sub(r"\.\d+\.", ".", box.name)
             shapes = {"output": box.output_shape, "inside": box.inner_shape}
-            empty = {"box": box.title, **shapes, "layers": 0, "parameters": 0}
-            row = rows.setdefault(name, empty)
+            row = rows.setdefault(name, {"box": box.title, **shapes, "layers": 0, "parameters": 0})
             row["layers"] += 1
-            for each in (row, rows[""]):
-                each["parameters"] += box.parameters
-        total = rows.pop("")
-        return Table([*rows.values(), total])
+            row["parameters"] += box.parameters
+        total = sum(box.parameters for box in self)
+        return Table([*rows.values(), {"box": "all", "parameters": total}])
 
 
 def figure1(
