@@ -2,6 +2,7 @@
 
 import sys
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -42,7 +43,8 @@ class Table(list[dict[str, Any]]):
     def _repr_html_(self) -> str:
         columns = []
         for numbers, cells in self._columns(_MOST):
-            begin = f'<td style="padding: 0 0.6em; text-align: {"right" if numbers else "left"}">'
+            side = "right" if numbers else "left"
+            begin = f'<td style="padding: 0.2em 0.6em; text-align: {side}">'
             columns.append([f"{begin}{escape(cell)}</td>" for cell in cells])
         rows = map("".join, zip(*columns, strict=True))
         return f'<table class="dataframe"><tr>{"</tr><tr>".join(rows)}</tr></table>'
@@ -69,7 +71,9 @@ class Page(str):
         return f"Page of {len(self):,} characters"
 
     def _repr_html_(self) -> str:
-        return f'<iframe width="100%" height="800" srcdoc="{escape(self)}"></iframe>'
+        # As data, the page has an address, which it changes, and no access to the notebook.
+        data = b64encode(self.encode()).decode()
+        return f'<iframe width="100%" height="800" src="data:text/html;base64,{data}"></iframe>'
 
 
 def notebook() -> Any:
