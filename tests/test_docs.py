@@ -138,10 +138,15 @@ def test_each_box_of_figure_1_leads_to_its_lesson(pages):
     assert "http" not in svg.replace("http://www.w3.org/", "")
 
 
-def test_a_broken_link_and_a_foreign_file_are_named(tmp_path):
+@pytest.fixture
+def check_links():
     spec = importlib.util.spec_from_file_location("check_links", DOCS / "check_links.py")
-    check_links = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(check_links)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_broken_link_and_a_foreign_file_are_named(check_links, tmp_path):
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here">right</a><a href="https://example.org">not followed</a>'
         '<a href="c.html">no file</a><a href="b.html#there">no place</a>'
@@ -152,4 +157,22 @@ def test_a_broken_link_and_a_foreign_file_are_named(tmp_path):
         "a.html: b.html#there: no such place",
         "a.html: c.html: no such file",
         "a.html: loads https://example.org/x.js from another host",
+    ]
+
+
+def test_an_output_that_nobody_reads_is_named(check_links, tmp_path):
+    """As myst-nb writes outputs: plain text, lines that a cell prints, HTML, source."""
+    output = '<div class="output {}"><div class="highlight"><pre>{}</pre></div></div>'
+    long = "12 345 " * 300
+    (tmp_path / "a.html").write_text(
+        output.format("text_plain", "&lt;Figure size 960x580 with 1 Axes&gt;")
+        + output.format("stream highlight-myst-ansi", long)
+        + output.format("text_plain", "short")
+        + output.format("text_html", long)
+        + f"<div>{long} &lt;Figure size 1x1 with 0 Axes&gt;</div>"
+    )
+
+    assert check_links.faults(tmp_path) == [
+        "a.html: 2,100 characters of output: '12 345 12 345 12 345 12 345 12 345 12 34' …",
+        "a.html: <Figure size 960x580 with 1 Axes> stands in the place of a picture",
     ]

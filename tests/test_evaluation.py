@@ -16,6 +16,7 @@ from glassformer.evaluation import (
     MOSES,
     PAPER_RULER,
     Scores,
+    alignment_error_rate,
     corpus_scores,
     evaluate,
     metric_for,
@@ -327,3 +328,40 @@ def test_a_tokenised_text_is_remarked_on(capfd):
     clean = [text.replace(" .", ".") for text in texts]
     assert "tokenised" not in str(corpus_scores(clean, texts)).split("\n")[1]
     assert capfd.readouterr().err == ""  # sacreBLEU's own hint names an option that is not ours
+
+
+LINKS = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)))
+
+
+def written(links, mark="-"):
+    return [f"{source}{mark}{target}" for source, target in sorted(links)]
+
+
+@given(st.lists(st.tuples(LINKS, LINKS, LINKS), max_size=5))
+def test_the_alignment_error_rate_is_that_of_och_and_ney(pairs):
+    links = [" ".join(written(found)) for found, _, _ in pairs]
+    gold = [" ".join(written(sure) + written(possible, "p")) for _, sure, possible in pairs]
+    found, sure = ({(n, x) for n, pair in enumerate(pairs) for x in pair[side]} for side in (0, 1))
+    possible = sure | {(n, x) for n, pair in enumerate(pairs) for x in pair[2]}
+    rate = alignment_error_rate(links, gold)
+
+    if not found or not sure:
+        assert 0 <= rate <= 1
+        return
+    precision, recall = len(found & possible) / len(found), len(found & sure) / len(sure)
+    parts = len(found) + len(sure)
+    assert rate == pytest.approx(1 - (precision * len(found) + recall * len(sure)) / parts)
+    assert alignment_error_rate([" ".join(written(s | p)) for _, s, p in pairs], gold) == 0
+
+
+@every(
+    ("links", "gold", "message"),
+    [
+        (["0-0"], [], r"1 lines of links, 0 of gold: expected as many"),
+        (["0-0"], ["0001 1 1 S"], r"link '0001': expected 0-1, or 0p1"),
+        (["0:0"], ["0-0"], r"link '0:0': expected 0-1"),
+    ],
+)
+def test_links_of_another_form_are_refused(links, gold, message):
+    with pytest.raises(InputError, match=message):
+        alignment_error_rate(links, gold)

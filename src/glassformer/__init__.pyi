@@ -8,11 +8,18 @@ from glassformer.data.batches import pad_rows as pad_rows
 from glassformer.data.subword_training import train_tokenizer as train_tokenizer
 from glassformer.data.tokenizer import Tokenizer as Tokenizer
 from glassformer.data.word_vectors import read_vectors as read_vectors
+from glassformer.data.words import pharaoh as pharaoh
 from glassformer.decoding.beam import beam_search as beam_search
 from glassformer.decoding.constraints import OutputRules as OutputRules
 from glassformer.decoding.greedy import greedy as greedy
 from glassformer.decoding.sampling import Sampling as Sampling, sample as sample
-from glassformer.evaluation import corpus_scores as corpus_scores, evaluate as evaluate
+from glassformer.evaluation import (
+    alignment_error_rate as alignment_error_rate,
+    corpus_scores as corpus_scores,
+    evaluate as evaluate,
+)
+from glassformer.support.displays import Table as Table
+from glassformer.tools.inspection.ablation import ablated as ablated
 from glassformer.tools.inspection.capture import capture as capture
 from glassformer.tools.inspection.figure1 import figure1 as figure1
 from glassformer.tools.inspection.plots.figure2 import (

@@ -10,6 +10,7 @@ BLEU over the text itself. Compare the ruler with such papers only.
 
 import dataclasses
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM, TextMetric
 from glassformer.data.words import is_unspaced
+from glassformer.support.displays import Shown, Table
 from glassformer.support.errors import InputError, UsageError, counted, missing_extra
 from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
@@ -36,11 +38,13 @@ __all__ = [
     "MetricScore",
     "Scores",
     "TranslatorLike",
+    "alignment_error_rate",
     "bleu_metric",
     "corpus_scores",
     "evaluate",
     "metric_for",
     "new_metric",
+    "numbers",
     "paper_ruler",
     "perplexity",
     "reference_loss",
@@ -95,8 +99,8 @@ class MetricScore(NamedTuple):
     signature: str
 
 
-@dataclass(frozen=True)
-class Scores:
+@dataclass(frozen=True, repr=False)
+class Scores(Shown):
     """The scores of one output: ``loss`` in nats a token, all other scores in percent.
 
     A lower TER, CER or loss is better; a higher value of any other score is better. ``ter``,
@@ -134,6 +138,10 @@ class Scores:
                 values[name] = None
         return values
 
+    def records(self) -> Table:
+        """One row of all scores."""
+        return Table([numbers(self.as_dict())])
+
     def __str__(self) -> str:
         rows = [
             ("BLEU", self.bleu, _TOKENISED if self.tokenised else ""),
@@ -151,6 +159,11 @@ class Scores:
                 lines.append(f"{name:<12}{value:>9.2f}  {remark}".rstrip())
         lines += [f"signature of {name}: {text}" for name, text in self.signatures.items()]
         return "\n".join(lines)
+
+
+def numbers(scores: Mapping[str, Any]) -> dict[str, float]:
+    """The scores of :meth:`Scores.as_dict`, without signatures and remarks."""
+    return {name: value for name, value in scores.items() if type(value) in (int, float)}
 
 
 def corpus_scores(
@@ -278,6 +291,29 @@ def reference_loss(
     """
     log_probability = math.fsum(translator.score(sources, references))
     return -log_probability / sum(translator.count_tokens(references))
+
+
+def alignment_error_rate(links: Sequence[str], gold: Sequence[str]) -> float:
+    r"""1 − (\|A ∩ S\| + \|A ∩ P\|) / (\|A\| + \|S\|), from 0 to 1 (Och and Ney 2003, section 6).
+
+    A line of ``links`` has the links A of one pair, as ``pharaoh`` writes them: ``0-1 1-0``. A line
+    of ``gold`` has sure links S, such as ``0-1``, and possible links, such as ``1p0``. P are both.
+
+    >>> alignment_error_rate(["0-0 1-2"], ["0-0 1-1 1p2"])
+    0.25
+    """
+    if len(links) != len(gold):
+        raise InputError(f"{len(links)} lines of links, {len(gold)} of gold: expected as many")
+    for word in " ".join([*links, *gold]).split():
+        if not re.fullmatch(r"\d+[-p]\d+", word):
+            raise InputError(f"link {word!r}: expected 0-1, or 0p1 for a possible link of gold")
+    right = total = 0
+    for line, gold_line in zip(links, gold, strict=True):
+        found, possible = set(line.split()), set(gold_line.replace("p", "-").split())
+        sure = {link for link in gold_line.split() if "-" in link}
+        right += len(found & sure) + len(found & possible)
+        total += len(found) + len(sure)
+    return 1 - right / total if total else 0.0
 
 
 def perplexity(loss: float) -> float:

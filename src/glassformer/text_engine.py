@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, inf
+from textwrap import shorten
 
 from glassformer.data.normaliser import visible
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
@@ -13,6 +14,7 @@ from glassformer.decoding.batched import DecodingSettings, SequenceModel
 from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.model.transformer import Transformer
+from glassformer.support.displays import Shown, Table
 from glassformer.support.errors import UsageError
 from glassformer.support.progress import working
 from glassformer.support.threads import in_order
@@ -42,7 +44,7 @@ class SegmentTranslation:
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Shown):
     """A translation, its score, and the next best translations.
 
     No alternative is blank, and no two texts differ in white space or the final full stop only. The
@@ -57,6 +59,13 @@ class Translation:
     alternatives: tuple["Translation", ...] = ()
     alignment: tuple[Link, ...] | None = None
     segments: tuple[SegmentTranslation, ...] = field(default=(), repr=False, compare=False)
+
+    def records(self) -> Table:
+        """The translation and its alternatives."""
+        return Table({"score": t.score, "text": t.text} for t in (self, *self.alternatives))
+
+    def __repr__(self) -> str:  # on one line, for lists
+        return f"Translation({shorten(self.text, 100, placeholder=' …')!r}, score={self.score:.4g})"
 
 
 def itself(model: Transformer) -> SequenceModel:

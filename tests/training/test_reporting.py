@@ -10,8 +10,9 @@ from rich.console import Console
 
 from glassformer.data.corpus import Pair
 from glassformer.training import reporting
-from glassformer.training.reporting import Metrics, TextReporter
+from glassformer.training.reporting import CellReporter, Metrics, TextReporter
 from glassformer.training.validation import Validation
+from tests.notebooks import in_notebook
 
 RECORD = {
     "kind": "update",
@@ -164,3 +165,20 @@ def test_metrics_after_the_checkpoint_are_taken_away(tmp_path):
     metrics.close()
 
     assert path.read_text() == kept + '{"update": 100}\n'
+
+
+def test_a_notebook_gets_one_output_with_all_lines(monkeypatch, capsys):
+    outputs = in_notebook(monkeypatch)
+    reporter = CellReporter()
+    for number in range(60):
+        reporter.note(f"<line {number}>")
+    reporter.update(RECORD, updates=2_000, seconds_left=61.0)
+    reporter.close()
+    [output] = outputs
+
+    assert output.updates == 61
+    assert "&lt;line 0&gt;\n&lt;line 1&gt;\n" in output.shown["text/html"]
+    assert "update 1,250/2,000  loss 2.500" in output.shown["text/html"]
+    assert output.shown["text/plain"].endswith("12,346 tokens/s  1:01 min left\n")
+    assert len(output.shown["text/plain"]) < 2000
+    assert capsys.readouterr() == ("", "")

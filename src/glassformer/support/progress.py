@@ -1,8 +1,8 @@
 """The progress of long work: a live line on a terminal, a line now and then in a log.
 
-A command opens :func:`shown_progress`; a library call opens no such block and shows no line. Inside
-the block, :func:`working` names a piece of work. Work inside other work shows no line of its own.
-If the outer work has no total, its line shows the inner total.
+A command opens :func:`shown_progress`; a library call opens no such block and shows no line, nor
+does a notebook. Inside the block, :func:`working` names a piece of work. Work inside other work
+shows no line of its own. If the outer work has no total, its line shows the inner total.
 
 A thread writes all lines to standard error, so that work in C shows its time too. :func:`console`
 prints other lines of the work above the live line.
@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from glassformer.support.consoles import new_console
+from glassformer.support.displays import notebook
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +41,7 @@ def console() -> "Console":
 @contextmanager
 def shown_progress() -> Iterator[None]:
     """A block in which long work shows its progress."""
-    outermost, _Line.shown = not _Line.shown, True
+    outermost, _Line.shown = not _Line.shown, not notebook()
     try:
         yield
     finally:

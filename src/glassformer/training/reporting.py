@@ -1,21 +1,26 @@
-"""Progress on the terminal, and ``metrics.jsonl``, which plots and pages read."""
+"""Progress on the terminal or in a notebook, and ``metrics.jsonl``, which plots and pages read."""
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from html import escape
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Protocol, runtime_checkable
 
+from glassformer.support.consoles import new_console
+from glassformer.support.displays import notebook
 from glassformer.support.errors import InputError
 from glassformer.support.files import naming, write_atomically
 from glassformer.support.progress import Advance, console, duration, working
 from glassformer.training.validation import Validation
 
-__all__ = ["Metrics", "Reporter", "TextReporter", "beside"]
+__all__ = ["CellReporter", "Metrics", "Reporter", "TextReporter", "beside"]
 
 _OF_THE_END = ("average", "score")  # kinds of records
 _LONGEST_LINE = 300  # characters about a failure
+_LAST = 1900  # characters of a notebook's output, where it shows no HTML
+_SCROLLS = "max-height: 24em; overflow: auto; display: flex; flex-flow: column-reverse"
 _SAMPLES = 2  # translations that a validation shows
 
 
@@ -128,3 +133,18 @@ class TextReporter:
     def close(self) -> None:
         self._line.close()
         self._advance = None
+
+
+class CellReporter(TextReporter):
+    """Reports in one output of a notebook's cell, which scrolls to the newest line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.console, self.text = new_console(force_terminal=False), ""  # no live line of rich
+        self.output = notebook().display.display({}, raw=True, display_id=True)
+
+    def note(self, text: str) -> None:
+        self.text += f"{text}\n"
+        lines = f'<pre style="overflow: visible">{escape(self.text)}</pre>'
+        html = f'<div style="{_SCROLLS}">{lines}</div>'
+        self.output.update({"text/plain": self.text[-_LAST:], "text/html": html}, raw=True)

@@ -12,9 +12,10 @@ import torch
 from glassformer.bundle import save_bundle
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.batches import make_batch
-from glassformer.evaluation import Scores
+from glassformer.evaluation import Scores, numbers
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, check_own
+from glassformer.support.displays import Shown, Table, notebook
 from glassformer.support.errors import InputError, counted
 from glassformer.support.progress import duration, shown_progress
 from glassformer.support.threads import torch_threads
@@ -25,7 +26,7 @@ from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.parallel.worker import settings_of_rank_0
-from glassformer.training.reporting import Metrics, Reporter, TextReporter, beside
+from glassformer.training.reporting import CellReporter, Metrics, Reporter, TextReporter, beside
 from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.machine import check_precision, chosen_precision, machine_speed
@@ -39,8 +40,8 @@ from glassformer.training.validation import ValidationSet
 __all__ = ["Run", "new_trainer", "train"]
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """A finished training, with the directory of the bundle and the scores.
 
     If the search for the scores fails, ``validation`` is empty and ``test`` is None.
@@ -49,6 +50,11 @@ class Run:
     directory: Path
     validation: dict[str, Any]
     test: Scores | None
+
+    def records(self) -> Table:
+        """The scores on the validation pairs, then on the test pairs."""
+        texts = {"validation": self.validation, "test": self.test.as_dict() if self.test else {}}
+        return Table({"text": name, **numbers(scores)} for name, scores in texts.items() if scores)
 
 
 def train(
@@ -68,7 +74,8 @@ def train(
     """
     began = time.monotonic() if began is None else began
     threads = torch_threads(machine_threads(config.threads))
-    lock, reporter = RunDirectory(config.run).locked(), reporter or TextReporter()
+    lock = RunDirectory(config.run).locked()
+    reporter = reporter or (CellReporter() if notebook() else TextReporter())
     with lock, threads, shown_progress(), closing(reporter):
         prepared = prepare(config, parts, note=reporter.note)
         if prepared.parts.keep_memory:

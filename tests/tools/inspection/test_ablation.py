@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glassformer.support.errors import InputError, UsageError
-from glassformer.tools.inspection.ablation import changed, reordered
+from glassformer.tools.inspection.ablation import ablated, changed, reordered
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.scoring import log_probabilities
 from glassformer.tools.inspection.trace.build import trace
@@ -62,6 +62,20 @@ def test_a_head_off_holds_in_the_search_too(translator):
     assert seen.answer.log_probability == pytest.approx(sum(written), abs=1e-4)
     plain = translator.score([TEXT], [seen.answer.text])[0]
     assert abs(seen.answer.log_probability - plain) > 0.01
+
+
+def test_an_ablated_translator_scores_and_searches_without_the_heads(translator):
+    heads = [Head("cross", 0, 0), Head("encoder", 1, 1)]
+    before = translator.translate([TEXT])
+    other = ablated(translator, iter(heads), positions_off=True)
+
+    expected = scores(translator, Changes(heads_off=heads, positions_off=True))
+    assert other.token_scores([TEXT], [TARGET])[0] == pytest.approx(expected, abs=1e-4)
+    seen = trace(translator, Query(TEXT, changes=Changes(heads, positions_off=True)))
+    assert other.translate([TEXT])[0].text == seen.answer.text
+    assert translator.translate([TEXT]) == before
+    with pytest.raises(UsageError, match="layer '2': expected 0, 1"):
+        ablated(translator, [Head("cross", 2, 0)])
 
 
 def test_without_positions_the_source_is_a_bag_of_pieces(translator):
@@ -146,7 +160,7 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
         ({"beam": 0}, ValueError, r"beam must be at least 1"),
         ({"changes": Changes([Head("cross", 2, 0)])}, UsageError, r"layer '2': expected 0, 1"),
         ({"changes": Changes([Head("cross", 0, -1)])}, UsageError, r"head '-1': expected 0"),
-        ({"changes": Changes(source_order=[0])}, UsageError, r"source_order of 1 places: expected"),
+        ({"changes": Changes(source_order=[0])}, UsageError, r"source_order of 1 place: expected"),
     ],
 )
 def test_a_wrong_question_is_refused_in_one_line(translator, options, error, message):

@@ -1,6 +1,7 @@
 """A model with heads or positions switched off, to see what they do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar, cast
 
 import torch
@@ -8,13 +9,28 @@ from torch import Tensor, nn
 
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.transformer import Transformer
+from glassformer.parts import PLAIN
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.tools.inspection.capture import twin
 from glassformer.tools.inspection.trace.schema import ATTENTION_PATHS, Changes, Head
+from glassformer.translator import Translator
 
 T = TypeVar("T")
 
-__all__ = ["changed", "reordered"]
+__all__ = ["ablated", "changed", "reordered"]
+
+
+def ablated(
+    translator: Translator, heads: Iterable[Head] = (), *, positions_off: bool = False
+) -> Translator:
+    """The translator with heads or positions off, which translates and scores in the plain forms.
+
+    Layers and heads count from 0, as in ``Head("cross", layer=1, head=0)``. The weights are shared,
+    and ``translator`` stays as it is. A head that the model does not have raises UsageError.
+    """
+    model = changed(translator.model, Changes(list(heads), positions_off=positions_off))
+    bundle = replace(translator.bundle, model=model)
+    return replace(translator, bundle=bundle, engine=None, parts=PLAIN)
 
 
 def changed(model: Transformer, changes: Changes) -> Transformer:

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from glassformer.model.attention import observe
+from glassformer.support.displays import Shown, Table
 from glassformer.support.errors import nearest
 
 __all__ = ["Attended", "Call", "Capture", "Sublayer", "capture", "twin"]
@@ -95,7 +96,7 @@ class Sublayer:
         return self.calls[-1]
 
 
-class Capture(Mapping[str, Sublayer]):
+class Capture(Shown, Mapping[str, Sublayer]):
     """Every sublayer of a model, by the path of its residual block, in the model's order."""
 
     def __init__(self, names: list[str]) -> None:
@@ -113,6 +114,14 @@ class Capture(Mapping[str, Sublayer]):
 
     def __len__(self) -> int:
         return len(self._sublayers)
+
+    def records(self) -> Table:
+        """Each sublayer with its number of calls, and the shape of the last attention."""
+        shapes = {name: tuple(weights.shape) for name, weights in self.attention_maps()}
+        return Table(
+            {"sublayer": name, "calls": len(each.calls), "weights": shapes.get(name)}
+            for name, each in self.items()
+        )
 
     def attention_maps(self) -> Iterator[tuple[str, Float[Tensor, "batch heads q_len k_len"]]]:
         """Name and weights (of the last call) of each attention that ran, in the model's order."""

@@ -10,9 +10,10 @@ from typing import Any, Literal
 from torch import nn
 
 from glassformer.model.transformer import Transformer
+from glassformer.support.displays import Shown, Table
 from glassformer.tools.inspection.trace.schema import Box, Stack
 
-__all__ = ["figure1"]
+__all__ = ["Boxes", "figure1"]
 
 # Title and section of a box by the box's name; the first match counts.
 _TITLES = (
@@ -41,9 +42,25 @@ _BOXES_OF = (
 )
 
 
+class Boxes(Shown, list[Box]):
+    """The boxes of a model, which show themselves as its summary."""
+
+    def records(self) -> Table:
+        """One row for equal boxes of all layers, with their parameters, and a row of the sum."""
+        rows: dict[str, dict[str, Any]] = {}
+        for box in self:
+            name = re.sub(r"\.\d+\.", ".", box.name)
+            shapes = {"output": box.output_shape, "inside": box.inner_shape}
+            row = rows.setdefault(name, {"box": box.title, **shapes, "layers": 0, "parameters": 0})
+            row["layers"] += 1
+            row["parameters"] += box.parameters
+        total = sum(box.parameters for box in self)
+        return Table([*rows.values(), {"box": "all", "parameters": total}])
+
+
 def figure1(
     model: Transformer, src_len: int, tgt_len: int, *, parts: Mapping[str, str] | None = None
-) -> list[Box]:
+) -> Boxes:
     """The boxes in the order of the data, with shapes for one sentence, without the batch.
 
     The ``parameters`` of all boxes sum up to the model's parameters. ``parts`` maps a place in the
@@ -58,7 +75,7 @@ def figure1(
     >>> sum(box.parameters for box in boxes) == sum(w.numel() for w in model.parameters())
     True
     """
-    boxes = []
+    boxes = Boxes()
     for name, stack, layer in _names(model):
         length = src_len if stack == "encoder" else tgt_len
         stream, words = [length, model.config.d_model], [length, model.config.target_vocab_size]

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from glassformer.tools.cli.main import main
-from tests.browser import MISNAMED, NAMELESS
+from tests.browser import MISNAMED, NAMELESS, without_complaints
 from tests.processes import Command
 
 PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase")
@@ -291,3 +291,14 @@ def test_the_glossary_s_pieces_are_underlined(tab, run_directory, text, tmp_path
     )
     tab.locator(".sentence .piece.term").first.click()
     assert "The glossary has a term for it: men → Männer." in tab.inner_text(".answer")
+
+
+def test_the_page_works_in_the_frame_of_a_notebook_s_cell(one_tab, seen, tmp_path):
+    """A frame has an address of its own kind, which the page changes with each click."""
+    cell = tmp_path / "cell.html"
+    cell.write_text(f'<!doctype html><meta charset="utf-8">{seen.page()._repr_html_()}', "utf-8")
+    with without_complaints(one_tab) as tab:
+        tab.goto(cell.as_uri())
+        page = tab.frame_locator("iframe")
+        page.get_by_role("tab", name="Masks").click()
+        page.get_by_role("heading", name="Which piece may read which").wait_for()

@@ -1,29 +1,32 @@
 """The canvas of all pictures: figures, colours, matrices, numbers, and saving.
 
-The figures are matplotlib's and open no window; ``figure.savefig`` or :func:`save` writes a file.
+The figures are matplotlib's. A notebook shows them, ``figure.show()`` opens them, and
+``figure.savefig`` or :func:`save` writes a file.
 In every picture blue is a large number, white is zero, and red is below zero.
 """
 
 import io
+import tempfile
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
+from webbrowser import open as open_in_browser
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from glassformer.support.displays import notebook
 from glassformer.support.errors import UsageError, missing_extra
 from glassformer.support.files import write_atomically
 
 try:
     import matplotlib
-    from matplotlib import colormaps, font_manager
+    from matplotlib import colormaps, figure, font_manager
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.patches import Patch, Rectangle
@@ -68,6 +71,23 @@ GREY, INK = "#5c6670", "#1b2733"
 SUFFIXES = (".png", ".svg")
 
 
+class Figure(figure.Figure):
+    """matplotlib's figure, as a picture in a notebook, and by ``show`` in a script."""
+
+    def _repr_png_(self) -> bytes:
+        return _drawn(self, "png", dpi=100)
+
+    def show(self, warn: bool = True) -> None:  # noqa: ARG002  matplotlib's parameter
+        """Show the picture in the notebook's cell; in a script, print its file, and open it."""
+        if module := notebook():
+            module.display.display(self)
+            return
+        with tempfile.NamedTemporaryFile(suffix=".png", delete=False) as file:
+            file.write(self._repr_png_())
+        print(f"the picture: {file.name}")
+        open_in_browser(Path(file.name).as_uri())
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of a size in inches; the layout keeps all parts apart."""
     return Figure(figsize=(width, height), layout="constrained")
@@ -84,12 +104,16 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as PNG or SVG, by the file's name; equal figures give equal bytes."""
     suffix = picture_suffix(path)
+    write_atomically(path, _drawn(figure, suffix[1:], dpi=150))
+
+
+def _drawn(figure: Figure, form: str, *, dpi: int) -> bytes:
     figure.draw_without_rendering()  # lays the figure out, so that saving knows the true sizes
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
-        metadata = {"Date": None} if suffix == ".svg" else None
-        figure.savefig(buffer, format=suffix[1:], dpi=150, metadata=metadata)
-    write_atomically(path, buffer.getvalue())
+        metadata = {"Date": None} if form == "svg" else None
+        figure.savefig(buffer, format=form, dpi=dpi, metadata=metadata)
+    return buffer.getvalue()
 
 
 def picture_suffix(path: Path) -> str:

@@ -10,13 +10,15 @@ One ``version`` can gain fields, but no field of a version changes its name or m
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from glassformer.config import BEAM, Frequencies, PositionKind
+from glassformer.support.displays import Page, Shown, Table
 from glassformer.tools.inspection.trace.array_codec import EncodedArray
+from glassformer.tools.web.look.single_file import build_page
 
 __all__ = [
     "ATTENTION_PATHS",
@@ -373,8 +375,8 @@ class Reference:
     model prefers the lost reference; with ``model``, the model prefers the answer."""
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(Shown):
     """The record of one translation and of the model's numbers on the way."""
 
     version: int
@@ -402,3 +404,13 @@ class Trace:
     def to_json(self) -> str:
         """The trace as one line of JSON."""
         return to_json(self).decode()
+
+    def records(self) -> Table:
+        """The steps, with the piece that each reads, and the piece that each writes."""
+        steps = zip(self.steps, self.target.read, strict=True)
+        return Table({"reads": r.piece, **asdict(s.written), "rank": s.rank} for s, r in steps)
+
+    def page(self) -> Page:
+        """The page of ``glassformer look``, without the answers to other questions."""
+        stored = {"trace": from_json(self.to_json()), "without": None, "changed": None}
+        return Page(build_page(stored, title=self.source.text))
