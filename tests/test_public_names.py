@@ -118,7 +118,7 @@ def test_every_public_name_can_be_imported_and_is_told():
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"has no attribute 'Trnsformer' .*'Transformer'"):
         _ = glassformer.Trnsformer
-    with pytest.raises(AttributeError, match="'Trainer': here train"):
+    with pytest.raises(AttributeError, match="'Trainer': here it is train"):
         _ = glassformer.Trainer
     assert not hasattr(glassformer, "Trainer")
     assert getattr(glassformer, "Trainer", None) is None
@@ -128,11 +128,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 @every(
     ("statement", "message"),
     [
-        ("from glassformer import Trainer", r"'Trainer' from 'glassformer': here train\("),
+        ("from glassformer import Trainer", r"'Trainer' from 'glassformer': here it is train\("),
         ("from glassformer import train, Trnsformer", "'Trnsformer' .*did you mean 'Transformer'"),
         (
             "from glassformer import (\n    train,\n    mhsa as attend,\n)",
-            "here MultiHeadAttention",
+            "here it is MultiHeadAttention",
         ),
         ("import glassformer.Trainer", "No module named 'glassformer.Trainer'"),
     ],

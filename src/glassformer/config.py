@@ -83,7 +83,7 @@ class Options(BaseModel):
         aliases = [field.validation_alias or name for name, field in cls.model_fields.items()]
         known = {name for alias in aliases for name in getattr(alias, "choices", [alias])}
         if unknown := [name for name in options if name not in known]:
-            raise ValueError(f"{unknown[0]}: no such name{remedy(unknown[0], known)}")
+            raise ValueError(f"{unknown[0]} is no option{remedy(unknown[0], known)}")
         return options
 
 

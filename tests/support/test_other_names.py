@@ -71,8 +71,8 @@ def test_each_name_elsewhere_is_answered_with_a_name_here(names_here):
     for name, (_, here, differs, _) in rows().items():
         used = {word for code in re.findall(r"`([^`]+)`", here) for word in words_of(code)}
         assert used <= names_here, name
-        assert used or here in ("no such setting", "the directory of a run"), name
-        assert remedy(name, ["other"]) == f": here {here}, {differs}".replace("`", "")
+        assert used or here in ("not a setting", "the directory of a run"), name
+        assert remedy(name, ["other"]) == f": here it is {here} ({differs})".replace("`", "")
         assert remedy(f"--{name.replace('_', '-')}", ["--other"]) == remedy(name, [])
 
 
@@ -108,7 +108,10 @@ def test_each_line_runs(bundle_directory):
         (lambda: ResidualBlock(FeedForward(8, 32), 0.1), r"call ResidualBlock.*d_model.*got float"),
         (lambda: glassformer.capture(0).__enter__(), r"capture takes a model.*got int"),
         (lambda: glassformer.EncoderBlock(12, 48, 4), "their order is d_model, num_heads, d_ff"),
-        (lambda: glassformer.PositionalEncoding(8, max_len=9), "no 'max_len': here max_length, "),
+        (
+            lambda: glassformer.PositionalEncoding(8, max_len=9),
+            "no 'max_len': here it is max_length ",
+        ),
         (
             lambda: glassformer.padding_mask([[5, 0]], 0),
             r"must be a tensor .*, got list",
@@ -117,10 +120,10 @@ def test_each_line_runs(bundle_directory):
         (lambda: TrainConfig(pairs=("a", "b")), "run\n  Field required"),
         (
             lambda: TrainConfig(pairs=("a", "b"), run="r", lr=1),
-            "lr: no such .*: here rate_factor",
+            "lr is no option: here it is rate_factor ",
         ),
         (lambda: TrainConfig(pairs=("a", "b"), out="r", warmpu=1), "did you mean 'warmup'"),
-        (lambda: ModelConfig(n_heads=8), "n_heads: no such name: here num_heads, "),
+        (lambda: ModelConfig(n_heads=8), "n_heads is no option: here it is num_heads "),
         (lambda: check_keywords("f", ["bem"], ["beam"]), "f takes no 'bem' .did you mean 'beam'"),
     ],
 )
@@ -134,5 +137,5 @@ def test_translate_knows_the_names_of_other_searches(bundle_directory):
     translator = Translator.load(bundle_directory)
 
     for name in ("num_beams", "lenpen", "do_sample", "batch_size", "max_new_tokens"):
-        with pytest.raises(TypeError, match=f"Translator.translate takes no '{name}': here "):
+        with pytest.raises(TypeError, match=f"Translator.translate takes no '{name}': here it is "):
             translator.translate(["A dog runs."], **{name: 1})

@@ -25,10 +25,10 @@ def remedy(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the name here, or the nearest known name.
 
     >>> remedy("--num-beams", ["--beam"]), remedy("dropuot", ["dropout"])
-    (': here beam, 1 is greedy search', " (did you mean 'dropout'?)")
+    (': here it is beam (1 is greedy search)', " (did you mean 'dropout'?)")
     """
     row = rows().get(name.lstrip("-").replace("-", "_"))
-    return f": here {row[1]}, {row[2]}".replace("`", "") if row else nearest(name, known)
+    return f": here it is {row[1]} ({row[2]})".replace("`", "") if row else nearest(name, known)
 
 
 def check_keywords(call: str, given: Iterable[str], known: Iterable[str]) -> None:
