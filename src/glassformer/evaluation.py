@@ -23,13 +23,7 @@ from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM, TextMetric
 from glassformer.data.words import is_unspaced
-from glassformer.support.errors import (
-    InputError,
-    UsageError,
-    check_kind,
-    counted,
-    missing_extra,
-)
+from glassformer.support.errors import InputError, UsageError, check_kind, counted, missing_extra
 from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
 
