@@ -1,5 +1,6 @@
 """The site: ``make docs`` builds it, runs every example, and fails if one fails."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ html_css_files = ["glassformer.css"]
 _SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
 _PLAIN = ("api", "measurements", "decisions", "security", "reliability")
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
+html_sidebars["generated/from-other-names"] = []
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["mystnb.unknown_mime_type"]
@@ -63,6 +65,13 @@ def write_pages(app: Any) -> None:  # noqa: ARG001  Sphinx hands the app to ever
     subprocess.run([*command, "--out", look], check=True, stdout=subprocess.DEVNULL)
 
 
+def add_index(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001  as above
+    """Put the words by which a reader searches for a page into the site's index."""
+    if words := pages.SEARCHED.get(page):
+        heading = r"(?m)^# .*\n"
+        source[0] = re.sub(heading, lambda line: line[0] + pages.index(*words), source[0], count=1)
+
+
 def formula(display: str) -> Any:
     """A visitor that writes a formula as MathML: every browser draws it, without a script."""
 
@@ -76,4 +85,5 @@ def formula(display: str) -> Any:
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", add_index)
     app.add_html_math_renderer("mathml", (formula("inline"), None), (formula("block"), None))

@@ -16,6 +16,21 @@ __all__ = ["write"]
 
 LESSONS = Path(__file__).parents[1] / "src" / "glassformer" / "tools" / "learn" / "lessons"
 
+NAMES = LESSONS.parents[2] / "support" / "other_names.md"
+SINGLE_COLUMN = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
+
+# Words by which a reader searches for a page; the site's search shows it before other places.
+SEARCHED = {
+    "generated/from-other-names": ("fairseq", "Joey NMT", "OpenNMT", "Hugging Face", "Keras"),
+    "generated/lessons": ("hints", "solutions", "exercises", "answers", "tutorials"),
+    "generated/positions": ("cats and dogs", "word order"),
+    "how-to/curves": ("TensorBoard", "learning curve"),
+    "how-to/export": ("ONNX", "quantization"),
+    "how-to/other-translators": ("pretrained models", "zoo of pretrained models"),
+    "how-to/own-files": ("dataset", "data loader", "training data", "parallel corpus"),
+    "recurrence": ("RNN", "LSTM", "GRU", "CNN", "convolution", "recurrent network"),
+}
+
 # The panel of `glassformer look` that shows a lesson's part, and the figure's title.
 FIGURES = {
     "attention": ("worked", "One attention as a worked sum"),
@@ -70,11 +85,28 @@ def write(directory: Path) -> None:
         (directory / f"{lesson.name}.md").write_text(lesson_page(lesson), encoding="utf-8")
     (directory / "lessons.md").write_text(lessons_page(every), encoding="utf-8")
     (directory / "mistakes.md").write_text(mistakes_page(every), encoding="utf-8")
+    (directory / "from-other-names.md").write_text(names_page(), encoding="utf-8")
     (directory / "map.html").write_text(lesson_map("generated/"), encoding="utf-8")
 
 
 def notebook_name(lesson: Lesson) -> str:
     return f"notebooks/{Path(lesson.file_name).stem}.ipynb"
+
+
+def names_page() -> str:
+    """The package's table of other names, with each name in the site's index."""
+    title, *sections = NAMES.read_text(encoding="utf-8").split("\n## ")
+    for place, section in enumerate(sections):
+        heading, table = section.split("\n", 1)
+        cells = [row.split(" | ")[0] for row in table.splitlines() if " | " in row][1:]
+        names = re.split(r"[,;] ", "; ".join(cells).replace("|", "").replace("`", ""))
+        sections[place] = "\n".join([heading, index(*names), table])
+    return "\n## ".join([SINGLE_COLUMN + title, *sections])
+
+
+def index(*names: str) -> str:
+    """Entries of the site's index, which the search shows before all other places."""
+    return f"\n```{{index}} {', '.join(f'! {name.strip()}' for name in names)}\n```\n"
 
 
 def lessons_page(every: list[Lesson]) -> str:
@@ -166,8 +198,7 @@ def lesson_page(lesson: Lesson) -> str:
     heading, text = title.split("\n", 1)
     return "\n".join(
         [
-            "---\nhtml_theme.sidebar_secondary.remove: true\n---",  # code needs the whole width
-            heading,
+            SINGLE_COLUMN + heading,  # code needs the whole width
             f"\n{place}. Afterwards you know {lesson.understood}.\n",
             text,
             *picture(lesson.name),

@@ -255,7 +255,7 @@ FAULTS = {
     "an unknown setting": (lambda d: change_config(d, colour="red"), "json: colour: no such name"),
     "an unknown setting of the model": (
         lambda d: change_model(d, colour="red"),
-        "config.json: model.colour: no such name",
+        "config.json: model: colour is no option",
     ),
     "many examples": (
         lambda d: change_config(d, examples=["a"] * 4),

@@ -32,7 +32,7 @@ def test_the_defaults_are_the_papers_base_model():
         ({"dropout": 1.0}, "dropout"),
         ({"norm_epsilon": 0.0}, "norm_epsilon"),
         ({"norm": "both"}, "norm\n.*'post' or 'pre'"),
-        ({"dropuot": 0.1}, "dropuot\n.*not permitted"),
+        ({"dropuot": 0.1}, "dropuot is no option .did you mean 'dropout'"),
     ],
 )
 def test_a_model_that_cannot_be(changes, message):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import glassformer
+from glassformer.support.other_names import rows
 from glassformer.tools.cli.main import COMMANDS, module_of
 from glassformer.tools.cli.options import parse_options
 from glassformer.tools.learn.lesson import EVERY, EXERCISES, LESSONS, lessons
@@ -23,10 +24,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def commands():
-    """The lines of all shell blocks that call this program."""
+    """The lines of all shell blocks, and of the table of other names, that call this program."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))]
     blocks = [block for text in texts for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
     lines = [line.split("  #")[0] for block in blocks for line in block.splitlines()]
+    lines += [line.strip("`") for _, _, _, line in rows().values()]
     return sorted({m[1] for line in lines if (m := re.search(r"\bglassformer (.*)", line))})
 
 

@@ -28,7 +28,7 @@ SIGNATURES = {
     "subsequent_mask": "length",
     "target_mask": "tokens, pad",
     "sinusoidal_positions": "length, d_model, *, layout",
-    "PositionalEncoding": "d_model, *, dropout, kind, max_length",
+    "PositionalEncoding": "d_model, dropout, *, kind, max_length",
     "ScaledEmbedding": "vocab_size, d_model",
     "Transformer": "config, parts",
     "Transformer.forward": "source, target, *, source_mask, target_mask",
@@ -124,9 +124,41 @@ def test_every_public_name_can_be_imported_and_is_told():
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'glassformer' has no attribute 'Trnsformer'"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'Trnsformer' .*'Transformer'"):
         _ = glassformer.Trnsformer
-    assert not hasattr(glassformer, "config_")
+    with pytest.raises(AttributeError, match="'Trainer': here it is train"):
+        _ = glassformer.Trainer
+    assert not hasattr(glassformer, "Trainer")
+    assert getattr(glassformer, "Trainer", None) is None
+    assert inspect.unwrap(glassformer) is glassformer  # asks for __wrapped__
+
+
+@every(
+    ("statement", "message"),
+    [
+        ("from glassformer import Trainer", r"'Trainer' from 'glassformer': here it is train\("),
+        ("from glassformer import train, Trnsformer", "'Trnsformer' .*did you mean 'Transformer'"),
+        (
+            "from glassformer import (\n    train,\n    mhsa as attend,\n)",
+            "here it is MultiHeadAttention",
+        ),
+        ("import glassformer.Trainer", "No module named 'glassformer.Trainer'"),
+    ],
+)
+def test_an_import_of_a_name_that_is_not_there_is_an_import_error(statement, message):
+    with pytest.raises(ImportError, match=message):
+        exec(statement, {})
+
+
+def test_modules_are_imported_as_from_any_package():
+    names: dict = {}
+    exec("from glassformer import support, bundle\nimport glassformer.config as config", names)
+
+    assert [names[name].__name__ for name in ("support", "bundle", "config")] == [
+        "glassformer.support",
+        "glassformer.bundle",
+        "glassformer.config",
+    ]
 
 
 def test_the_table_of_lazy_names_is_what_type_checkers_are_told():

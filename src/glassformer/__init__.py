@@ -8,9 +8,13 @@ there are ``Translator``, ``train``, and the command ``glassformer``. ``Parts`` 
 """
 
 import ast
+import sys
 from importlib import import_module
+from opcode import opname
 from pathlib import Path
 from typing import Any
+
+from glassformer.support.other_names import remedy
 
 __version__ = "0.1.0"
 
@@ -29,7 +33,12 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: torch loads in seconds, ``--help`` without it."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'glassformer' has no attribute {name!r}")
+    hint = "" if name.startswith("_") else remedy(name, _HOMES)
+    # `from glassformer import X` replaces the message of an AttributeError by its own.
+    caller = sys._getframe(1)
+    if opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":
+        raise ImportError(f"cannot import {name!r} from 'glassformer'{hint}", name=__name__)
+    raise AttributeError(f"module 'glassformer' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

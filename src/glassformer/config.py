@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from glassformer.support.other_names import remedy
+
 __all__ = [
     "BEAM",
     "EXTRA_LENGTH",
@@ -74,6 +76,15 @@ class Options(BaseModel):
     """The options that ``--help`` shows first."""
     usage_end: ClassVar[str] = "[OPTIONS]"
     """The words after the positionals in the usage line."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _answer_unknown_names(cls, options: dict[str, object]) -> dict[str, object]:
+        aliases = [field.validation_alias or name for name, field in cls.model_fields.items()]
+        known = {name for alias in aliases for name in getattr(alias, "choices", [alias])}
+        if unknown := [name for name in options if name not in known]:
+            raise ValueError(f"{unknown[0]} is no option{remedy(unknown[0], known)}")
+        return options
 
 
 def _default_tying(sizes: dict[str, object]) -> Tying:
@@ -220,6 +231,7 @@ def check_heads(d_model: int, num_heads: int) -> None:
     """Refuse a number of heads that does not divide the width."""
     if num_heads < 1 or d_model % num_heads:
         remainder = f" (remainder {d_model % num_heads})" if num_heads > 0 else ""
+        remainder += ": their order is d_model, num_heads, d_ff" * (num_heads > d_model)
         raise ValueError(f"d_model {d_model} is not divisible by num_heads {num_heads}{remainder}")
 
 

@@ -26,7 +26,7 @@ from sacrebleu.metrics.ter import TER
 from glassformer.config import BEAM, TextMetric
 from glassformer.data.words import is_unspaced
 from glassformer.support.displays import Shown, Table
-from glassformer.support.errors import InputError, UsageError, counted, missing_extra
+from glassformer.support.errors import InputError, UsageError, check_kind, counted, missing_extra
 from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
 
@@ -274,6 +274,7 @@ def evaluate(
 
     If ``language`` is None, the target language of the translator's bundle counts.
     """
+    check_kind(translator, TranslatorLike, wants="evaluate takes a translator (Translator.load)")
     hypotheses = [translated.text for translated in translator.translate(sources, beam=beam)]
     languages = getattr(getattr(translator, "bundle", None), "languages", None)
     language = language or (languages and languages[1])

@@ -29,7 +29,8 @@ from glassformer.decoding.sampling import Sampling
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
 from glassformer.support.devices import device_of
-from glassformer.support.errors import UsageError, check_choice, counted
+from glassformer.support.errors import UsageError, check_choice, check_kind, counted
+from glassformer.support.other_names import check_keywords
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
@@ -149,6 +150,9 @@ class Translator:
             translator, engine=load(bundle, directory, behind, quantization=quantization)
         )
 
+    def __post_init__(self) -> None:
+        check_kind(self.bundle, Bundle, wants="Translator takes a bundle (see Translator.load)")
+
     def __repr__(self) -> str:
         source, target = self.bundle.languages or ("source", "target")
         parameters = sum(weight.numel() for weight in self.model.parameters())
@@ -200,6 +204,7 @@ class Translator:
         number out of its range.
         """
         self._begin()
+        check_keywords("Translator.translate", settings, TranslateSettings.__annotations__)
         _check_texts("texts", texts)
         prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
         alignment, split = settings.pop("alignment", False), settings.pop("split", True)

@@ -20,7 +20,7 @@ from typing import SupportsInt
 
 import sentencepiece
 
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, check_kind
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
 from glassformer.support.strangers import read_bytes
@@ -74,6 +74,7 @@ class Tokenizer:
         prefix: Sequence[str] = (),
         known: int | None = None,
     ) -> None:
+        check_kind(serialized, bytes, wants="Tokenizer takes bytes (see Tokenizer.load)")
         self.serialized = serialized
         self.prefix = tuple(prefix)
         self.known = known

@@ -111,6 +111,7 @@ class MultiHeadAttention(nn.Module):
     Departure from the paper: the projections have biases, because the authors' code has them.
 
     Without a key, ``forward`` is self-attention; without a value, the key is the value too.
+    The output comes alone; to unpack it would give two sentences. :meth:`with_weights` gives both.
     ``attention`` computes equation 1 in each head. ``dropout`` applies to the attention weights
     while training; the paper drops no weights.
 

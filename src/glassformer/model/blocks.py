@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import Activation, Norm
-from glassformer.support.errors import check_choice
+from glassformer.support.errors import check_choice, check_kind
 
 __all__ = ["ACTIVATIONS", "FeedForward", "ResidualBlock"]
 
@@ -82,6 +82,7 @@ class ResidualBlock(nn.Module, Generic[S]):
     ) -> None:
         super().__init__()
         check_choice("norm", norm, get_args(Norm))
+        check_kind(d_model, int, wants="call ResidualBlock(sublayer, d_model, dropout=…)")
         self.sublayer = sublayer
         self.norm = new_norm(d_model)
         self.dropout = new_dropout(dropout)

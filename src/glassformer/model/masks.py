@@ -21,8 +21,9 @@ def padding_mask(
     >>> padding_mask(torch.tensor([[5, 6, 0]]), 0).tolist()
     [[[[True, True, False]]]]
     """
-    if tokens.dim() != 2:
-        raise ValueError(f"tokens must be (batch, len), got {tuple(tokens.shape)}")
+    if not isinstance(tokens, Tensor) or tokens.dim() != 2:
+        got = tuple(getattr(tokens, "shape", ())) or type(tokens).__name__
+        raise ValueError(f"tokens must be a tensor (batch, len), got {got}")
     pad_ids = list(pad) if isinstance(pad, Iterable) else [pad]
     real = torch.ones_like(tokens, dtype=torch.bool)
     for pad_id in pad_ids:
@@ -38,8 +39,8 @@ def subsequent_mask(
     >>> subsequent_mask(3).int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    if length < 0:
-        raise ValueError(f"length must not be negative, got {length}")
+    if isinstance(length, Tensor) or length < 0:
+        raise ValueError(f"length must be a number from 0, such as tokens.size(1), got {length}")
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from glassformer.config import Frequencies, Layout, PositionKind, check_width
 from glassformer.support.errors import check_choice
+from glassformer.support.other_names import check_keywords
 
 __all__ = ["PositionalEncoding", "TableOptions", "sinusoidal_positions"]
 
@@ -71,8 +72,8 @@ class PositionalEncoding(nn.Module):
     def __init__(
         self,
         d_model: int,
-        *,
         dropout: float = 0.0,
+        *,
         kind: PositionKind = "sinusoidal",
         max_length: int = 1024,
         new_dropout: Callable[[float], nn.Module] = nn.Dropout,
@@ -80,6 +81,7 @@ class PositionalEncoding(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("kind", kind, get_args(PositionKind))
+        check_keywords("PositionalEncoding", table, TableOptions.__annotations__)
         self.max_length = max_length
         self.dropout = new_dropout(dropout)
         if kind == "learned":

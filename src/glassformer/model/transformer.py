@@ -14,6 +14,7 @@ from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.forms import PAPER, ModelParts, configured
+from glassformer.support.errors import check_kind
 
 __all__ = ["Transformer", "initialise"]
 
@@ -41,6 +42,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig, parts: ModelParts = PAPER) -> None:
         super().__init__()
+        check_kind(config, ModelConfig, wants='Transformer takes ModelConfig(**presets["tiny"], …)')
         self.config = config
         parts = configured(parts, config)
         d_model, vocab_size = config.d_model, config.target_vocab_size

@@ -14,6 +14,7 @@ __all__ = [
     "InputError",
     "UsageError",
     "check_choice",
+    "check_kind",
     "counted",
     "expected_words",
     "missing_extra",
@@ -94,6 +95,12 @@ def check_choice(option: str, value: str, known: Iterable[str]) -> None:
         raise UsageError(
             f"{option} {value!r}: expected {', '.join(choices)}{nearest(value, choices)}"
         )
+
+
+def check_kind(value: object, kind: type, *, wants: str) -> None:
+    """Raise TypeError for an argument of another kind; ``wants`` names the call and the remedy."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{wants}, got {type(value).__name__}")
 
 
 def expected_words(message: str) -> str:

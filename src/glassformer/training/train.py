@@ -16,7 +16,7 @@ from glassformer.evaluation import Scores, numbers
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, check_own
 from glassformer.support.displays import Shown, Table, notebook
-from glassformer.support.errors import InputError, counted
+from glassformer.support.errors import InputError, check_kind, counted
 from glassformer.support.progress import duration, shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
@@ -72,6 +72,7 @@ def train(
     Unusable data, a directory that holds a run with other options, or a loss that is not finite
     raise :class:`~glassformer.support.errors.InputError`.
     """
+    check_kind(config, TrainConfig, wants="train takes TrainConfig(pairs=(…, …), run=…)")
     began = time.monotonic() if began is None else began
     threads = torch_threads(machine_threads(config.threads))
     lock = RunDirectory(config.run).locked()

@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 
 from glassformer.config import Options
 from glassformer.support.errors import ChecksumError, UsageError, expected_words, nearest
+from glassformer.support.other_names import remedy
 from glassformer.support.strangers import read_yaml
 
 __all__ = ["help_text", "naming_options", "option_fault", "parse_options"]
@@ -45,9 +46,9 @@ class _Option:
 
     @property
     def keys(self) -> list[str]:
-        """The option's names in YAML; pydantic reads the first."""
+        """The option's names in YAML, the flag's first; pydantic names the last, a field's."""
         alias = self.info.validation_alias
-        names = alias.choices if isinstance(alias, AliasChoices) else [alias or self.field]
+        names = alias.choices[::-1] if isinstance(alias, AliasChoices) else [alias or self.field]
         return [str(name) for name in names]
 
     @property
@@ -171,7 +172,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
     try:
         return options.model_validate({**file_values, **line_values})
     except ValidationError as error:
-        names = {option.keys[0]: option.name for option in known}
+        names = {key: option.name for option in known for key in option.keys}
         names |= {key: f"{path}: {key}" for key in file_values.keys() - line_values.keys()}
         raise UsageError(option_fault(error, names)) from error
 
@@ -287,7 +288,7 @@ def _remedy(flag: str, known: Iterable[_Option]) -> str:
         if option.info.title and flag in option.flags:
             return f": write {option.name} without it"
     flags = [flag for option in known if not option.info.title for flag in option.flags]
-    return nearest(flag, [*flags, "--config"])
+    return remedy(flag, [*flags, "--config"])
 
 
 def _dashed(word: str) -> str:
@@ -318,7 +319,7 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
     for name, value in read_yaml(path).items():
         key = str(name).replace("-", "_")
         if key not in by_key:
-            raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
+            raise UsageError(f"{path}: unknown option {name!r}{remedy(key, by_key)}")
         option = by_key[key]
         if option.keys[0] in by_option:
             raise UsageError(f"{path}: {' and '.join(option.keys)} name one option: give it once")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from glassformer.model.attention import observe
 from glassformer.support.displays import Shown, Table
-from glassformer.support.errors import nearest
+from glassformer.support.errors import check_kind, nearest
 
 __all__ = ["Attended", "Call", "Capture", "Sublayer", "capture", "twin"]
 
@@ -149,6 +149,7 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     >>> torch.equal(seen["blocks.0.feed_forward"].output, seen["blocks.1.self_attention"].input)
     True
     """
+    check_kind(model, nn.Module, wants="capture takes a model, such as translator.model")
     residuals = {
         name: module for name, module in model.named_modules() if "sublayer" in module._modules
     }

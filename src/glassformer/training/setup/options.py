@@ -78,7 +78,7 @@ def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
 class StartOptions(Options):
     """The start of a training; fine-tuning starts from a bundle."""
 
-    parent: Path | None = Field(default=None, validation_alias=AliasChoices("from", "parent"))
+    parent: Path | None = Field(default=None, validation_alias=AliasChoices("parent", "from"))
     """Bundle to fine-tune on other pairs; the sizes, subwords and normalisation stay."""
     general: Files = Field(default=(), max_length=2)
     """With --from, pairs like the parent's pairs, whose scores show how much the child forgets."""
@@ -279,7 +279,7 @@ class TrainConfig(
         *("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe"),
     )
 
-    run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
+    run: Path = Field(validation_alias=AliasChoices("run", "out"))  # torchrun takes --run
     """Directory of this training, with checkpoints, metrics and the bundle."""
     recipe: Literal["paper"] | None = None
     """Recipe paper trains as the paper does. The recipe has post-norm, Adam with equation 3 to the

@@ -17,7 +17,7 @@ from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.model.masks import padding_mask, target_mask
-from glassformer.support.errors import UsageError
+from glassformer.support.errors import UsageError, check_kind
 from glassformer.tools.inspection.beam_graph import Watch, beam_graph
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.figure1 import figure1
@@ -65,6 +65,7 @@ def trace(
         ValueError: a beam or length penalty out of its range.
     """
     bundle = translator.bundle if isinstance(translator, Translator) else translator
+    check_kind(bundle, Bundle, wants="trace takes a translator (see Translator.load)")
     question = Query(question) if isinstance(question, str) else question
     if question.top < 1:
         raise UsageError(f"top {question.top}: expected at least 1 candidate a step")
