@@ -76,7 +76,9 @@ def test_each_name_elsewhere_is_answered_with_a_name_here(names_here):
         assert remedy(f"--{name.replace('_', '-')}", ["--other"]) == remedy(name, [])
 
 
-def test_each_line_runs(bundle_directory):
+def test_each_line_runs(bundle_directory, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.txt").write_text("dog 0.5 1.0\ncat 0.25 2.0\n")
     setup = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
     names = {}
     exec(setup.replace("runs/en-de", str(bundle_directory)), names)
