@@ -138,7 +138,7 @@ SLOW = (
     "test_doctests.py::test_the_examples_of_each_module_hold",
     "test_length_penalty.py",
     "test_live_figures.py",
-    "test_own_parts.py::test_a_translator_does_not_ask_for_its_optimiser",
+    "test_own_parts.py::test_a_translator_does_not_ask_for_the_parts_of_its_training",
     "test_own_parts.py::test_it_trains_translates_and_is_captured",
     "test_parts.py",
     "test_public_names.py::test_the_parts_need_nothing_but_torch",

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from glassformer.config import ModelConfig
 from glassformer.model.attention import MultiHeadAttention, fused_attention, masked_softmax
-from glassformer.model.blocks import FeedForward
+from glassformer.model.blocks import FeedForward, ResidualBlock
 from glassformer.model.cache import BlockState
 from glassformer.model.decoder import DecoderBlock
 from glassformer.model.forms import ModelParts
+from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts
 from glassformer.support.tensors import unfilled
@@ -68,6 +69,42 @@ def rotary(config: ModelConfig, parts: ModelParts) -> Transformer:
     for block in [*model.encoder.blocks, *model.decoder.blocks]:
         block.self_attention.sublayer = new()
     return model
+
+
+class OwnAttention(MultiHeadAttention):
+    def attend(self, query, keys, values, mask=None):
+        return super().attend(query, keys, values, mask).tanh()
+
+
+class OwnNetwork(FeedForward):
+    def forward(self, x):
+        return super().forward(x).tanh()
+
+
+class OwnResidual(ResidualBlock):
+    def add(self, x, output):
+        return super().add(x, 2 * output)
+
+
+class OwnPositions(PositionalEncoding):
+    def forward(self, embedded, *, start=0):
+        return 2 * super().forward(embedded, start=start)
+
+
+class OwnNorm(nn.LayerNorm):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+OWN = {
+    "attention": colder,
+    "norm": OwnNorm,
+    "positions": OwnPositions,
+    "self_attention": OwnAttention,
+    "cross_attention": OwnAttention,
+    "feed_forward": OwnNetwork,
+    "residual": OwnResidual,
+}
 
 
 class Parallel(nn.Module):

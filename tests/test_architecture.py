@@ -2,6 +2,7 @@
 
     tools | glassformer                             (what uses the core; the public names)
     translator, training
+    trial                                           (of own parts)
     parts                                           (chooses the forms, training's among them)
     alignment                                       (word alignment, which training stores)
     text_engine
@@ -33,6 +34,7 @@ LAYERS = (
     {"text_engine"},
     {"alignment"},
     {"parts"},
+    {"trial"},
     {"translator", "training"},
     {"tools", "glassformer", "__main__"},
 )

@@ -1,12 +1,16 @@
 """The experiments of docs/how-to/own-parts.md: trained, saved, loaded, translated, captured."""
 
+import inspect
 import re
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from glassformer import (
+    FAST,
+    PLAIN,
     ModelConfig,
     MultiHeadAttention,
     TrainConfig,
@@ -17,6 +21,7 @@ from glassformer import (
 from glassformer.support.errors import InputError
 
 PAGE = (Path(__file__).parents[1] / "docs/how-to/own-parts.md").read_text("utf-8")
+REFERENCE = (Path(__file__).parents[1] / "docs/api.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SPACE: dict[str, object] = {"__name__": "experiments"}
 for block in BLOCKS[:-1]:
@@ -83,10 +88,28 @@ def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
         Translator.load(run.directory)
 
 
-def test_a_translator_does_not_ask_for_its_optimiser(pairs, tmp_path):
-    run = train(options(pairs, tmp_path / "run"), parts=SPACE["lion"])
+@pytest.mark.parametrize(
+    "names", [("lion", "losses", "focused"), ("curved", "beam_search", "reranked")]
+)
+def test_a_translator_does_not_ask_for_the_parts_of_its_training(names, pairs, tmp_path):
+    first, field, second = names
+    parts = replace(SPACE[first], **{field: getattr(SPACE[second], field)})
+    run = train(options(pairs, tmp_path / "run"), parts=parts)
 
     assert Translator.load(run.directory).translate(["one 5 6 5"])[0].text
+
+
+def test_the_reference_has_the_arguments_of_each_part():
+    table = re.findall(r"^\| `(\w+)` \| (.*?) \|", REFERENCE, re.MULTILINE)
+    assert {field for field, _ in table} == {
+        field.name for field in fields(FAST) if not isinstance(field.default, bool)
+    }
+    for field, listed in table:
+        known = inspect.signature(getattr(PLAIN, field) or getattr(FAST, field)).parameters
+        arguments = re.findall(r"`(\w+)`", listed)
+        assert arguments == [name for name in known if name in arguments], field
+        required = {name for name, each in known.items() if each.default is each.empty}
+        assert required <= set(arguments), field
 
 
 def test_the_page_has_each_experiment_in_ten_lines():

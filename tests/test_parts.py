@@ -29,7 +29,7 @@ from glassformer.parts import (
     in_bfloat16,
 )
 from glassformer.support.errors import InputError, UsageError
-from tests.own_parts import Rotary, colder, rotary, warmer
+from tests.own_parts import OWN, Rotary, colder, rotary, warmer
 
 FIELDS = [field.name for field in fields(Parts)]
 SIZES = {"d_model": 14, "num_heads": 2, "d_ff": 19, "num_encoder_layers": 2}
@@ -212,41 +212,7 @@ def test_a_model_of_no_parts_has_the_plain_forms():
     assert all(getattr(PAPER, each.name) is getattr(PLAIN, each.name) for each in fields(PAPER))
 
 
-class OwnAttention(MultiHeadAttention):
-    def attend(self, query, keys, values, mask=None):
-        return super().attend(query, keys, values, mask).tanh()
-
-
-class OwnNetwork(FeedForward):
-    def forward(self, x):
-        return super().forward(x).tanh()
-
-
-class OwnResidual(ResidualBlock):
-    def add(self, x, output):
-        return super().add(x, 2 * output)
-
-
-class OwnPositions(PositionalEncoding):
-    def forward(self, embedded, *, start=0):
-        return 2 * super().forward(embedded, start=start)
-
-
-class OwnNorm(nn.LayerNorm):
-    def forward(self, x):
-        return 2 * super().forward(x)
-
-
-# An own form of each field, and the names in a block, or in the model, where it stands.
-OWN = {
-    "attention": colder,
-    "norm": OwnNorm,
-    "positions": OwnPositions,
-    "self_attention": OwnAttention,
-    "cross_attention": OwnAttention,
-    "feed_forward": OwnNetwork,
-    "residual": OwnResidual,
-}
+# The names in a block, or in the model, where an own form of each field stands.
 PLACES = {
     "norm": r".*norm",
     "positions": r"(source|target)_positions",

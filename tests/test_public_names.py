@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+import torch
 
 import glassformer
+from glassformer.bundle import Bundle
 from tests.tables import every
 
 # DESIGN, section 3: each public name with the parameters that callers may use. A bare * stands
@@ -189,3 +191,76 @@ def test_the_parts_need_nothing_but_torch():
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def calls():
+    """Each public function and class, and each public method of a class."""
+    for name in glassformer.__all__:
+        value = getattr(glassformer, name)
+        if callable(value) and not isinstance(value, glassformer.Parts):
+            yield name
+        if inspect.isclass(value):
+            members = (key for key in vars(value) if not key.startswith("_"))
+            yield from (f"{name}.{key}" for key in members if callable(getattr(value, key)))
+
+
+# Calls that take any keyword, by their own check.
+OPEN = {
+    "PositionalEncoding": lambda new, **given: new(4, kind="learned", **given),
+    "Translator.load": lambda load, **given: load("nowhere", **given),
+    "Translator.translate": lambda _, **given: found("Translator")(_tiny()).translate([], **given),
+    "ResidualBlock.forward": lambda _, **given: glassformer.ResidualBlock(
+        glassformer.FeedForward(4, 4), 4
+    )(torch.zeros(1, 2, 4), **given),
+}
+
+
+def _tiny():
+    tokenizer = glassformer.train_tokenizer(["a b"], vocab_size=300)
+    sizes = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
+    model = glassformer.Transformer(glassformer.ModelConfig(**glassformer.presets["tiny"], **sizes))
+    return Bundle(model.eval(), tokenizer, tokenizer)
+
+
+@pytest.mark.usefixtures("own_messages")
+@every("name", list(calls()))
+def test_an_unknown_keyword_is_an_error(name):
+    """No public call swallows one."""
+    call = OPEN.get(name, lambda function, **given: function(**given))
+    with pytest.raises((TypeError, ValueError), match="quantisation"):
+        call(found(name), quantisation="int8")
+
+
+def test_an_unknown_keyword_has_its_remedy():
+    with pytest.raises(TypeError, match=r"Translator.load takes no 'quantisation' \(did you mean 'quantization'"):
+        glassformer.Translator.load("nowhere", quantisation="int8")
+    with pytest.raises(TypeError, match=r"Translator.load takes no 'enginee' \(did you mean 'engine'\?\)$"):
+        glassformer.Translator.load("nowhere", enginee="torch")
+
+
+# Each public call that takes several texts, by the parameter of the texts.
+OF_TEXTS = [
+    ("train_tokenizer", "lines"),
+    *(("Translator." + name, "texts") for name in ("translate", "segments")),
+    *((f"Translator.{name}", "sources") for name in ("score", "token_scores", "align")),
+    ("Translator.count_tokens", "targets"),
+    ("Tokenizer.encode_batch", "texts"),
+    ("corpus_scores", "hypotheses"),
+    ("evaluate", "sources"),
+]
+
+
+@pytest.mark.usefixtures("own_messages")
+@every(("name", "parameter"), OF_TEXTS)
+def test_one_text_is_no_list_of_texts(name, parameter):
+    """Its letters would be the texts."""
+    function, translator = found(name), found("Translator")(_tiny())
+    owner = {"Translator": translator, "Tokenizer": translator.source_tokenizer}
+    bound = [owner[name.partition(".")[0]]] if "." in name else []
+    given = {
+        key: {"translator": translator, "vocab_size": 300}.get(key, ["a"])
+        for key, one in inspect.signature(function).parameters.items()
+        if one.default is one.empty and key != "self" and one.kind is not one.VAR_KEYWORD
+    }
+    with pytest.raises(TypeError, match=r"one (text|string)"):
+        function(*bound, **given | {parameter: "train.en"})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.parts import FAST, PLAIN
-from glassformer.support.errors import UsageError
+from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 from glassformer.translator import Translator
@@ -61,10 +61,9 @@ def test_an_own_attention_is_given_with_a_plain_decoder(load):
 
     assert scores(quicker) == pytest.approx(scores(plain), abs=1e-4)
     assert scores(plain) != pytest.approx(scores(load()), abs=1e-3)
-    with pytest.raises(
-        TypeError, match=r"sublayer has its own attention, .* give parts with decoder=itself"
-    ):
-        scores(load(parts=replace(FAST, attention=colder)))
+    line = r"attention colder: .*sublayer has its own attention, .* give parts with decoder=itself"
+    with pytest.raises(InputError, match=line):
+        load(parts=replace(FAST, attention=colder))
 
 
 def test_translations_follow_the_weights(load):

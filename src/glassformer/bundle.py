@@ -241,7 +241,11 @@ def load_bundle(
             )
     model = unfilled(lambda: build(config.model))
     shapes = shapes_of(model)
-    load_weights(model, dict(read_tensors(path, shapes)), path)
+    try:
+        load_weights(model, dict(read_tensors(path, shapes)), path)
+    except InputError as error:
+        given = "".join(f" (with {part} {name})" for part, name in own.items())
+        raise type(error)(f"{error}{given}") from error
     return Bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,

@@ -7,7 +7,9 @@ form. ``Translator.load``, ``train`` and ``Transformer`` take such a record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -43,7 +45,8 @@ class Parts(ModelParts, DecodingParts):
     :class:`ModelParts` make the layers. The fields of :class:`DecodingParts` decode with the model;
     all other fields train the model. If the options say so, ``muon`` updates the blocks' matrices,
     and ``optimiser`` all other weights. Without a ``mixed_precision``, training computes in
-    float32. ``keep_memory`` keeps the memory that an update frees.
+    float32. ``keep_memory`` keeps the memory that an update frees. ``tried=False`` leaves out the
+    trial of own parts (:mod:`glassformer.trial`), for parts that are wrong on purpose.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
@@ -60,10 +63,38 @@ class Parts(ModelParts, DecodingParts):
     schedule: NoamSchedule = noam_schedule
     mixed_precision: MixedPrecision | None = None
     keep_memory: bool = False
+    tried: bool = True
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            part = getattr(self, field.name)
+            if isinstance(part, torch.nn.Module | torch.optim.Optimizer) and field.name != "losses":
+                kind = type(part).__name__
+                raise UsageError(f"{field.name} {kind}: expected a class or function, no instance")
 
     def build(self, config: ModelConfig) -> Transformer:
         """A new model of these forms."""
-        return self.model(config, self)
+        with self.blamed("the model", *_LAYERS):
+            return self.model(config, self)
+
+    @contextmanager
+    def blamed(self, work: str, *names: str) -> Iterator[None]:
+        """An error of own parts with these field names becomes an InputError of one line."""
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception as error:
+            own = {field: name for field, name in self.own.items() if field in names}
+            if not own:
+                raise
+            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            reason = " ".join(f"{work} fails with {_listed(own)}: {kind}{error}".split())
+            if "argument" in reason:
+                forms = filter(None, (getattr(PLAIN, field) for field in own))
+                wanted = (", ".join(inspect.signature(form).parameters) for form in forms)
+                reason += "".join(f": expected ({parameters})" for parameters in wanted)
+            raise InputError(reason) from error
 
     @property
     def own(self) -> dict[str, str]:
@@ -82,6 +113,7 @@ class Parts(ModelParts, DecodingParts):
         return {field: name for field, name in self.own.items() if field in needed}
 
 
+_LAYERS = (*(field.name for field in fields(ModelParts)), "model")
 PLAIN = Parts()
 FAST = replace(
     PLAIN,
@@ -109,11 +141,12 @@ def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: st
     """Raise InputError unless the recorded names of own parts equal the given names."""
     if dict(recorded) == dict(given):
         return
-    names, others = (
-        ", ".join(f"{field} {name}" for field, name in own.items()) or "the package's parts"
-        for own in (recorded, given)
-    )
+    names, others = (_listed(own) or "the package's parts" for own in (recorded, given))
     raise InputError(f"{subject} {names}, now {others}: give parts of the same names")
+
+
+def _listed(own: Mapping[str, str]) -> str:
+    return ", ".join(f"{field} {name}" for field, name in own.items())
 
 
 def _names(part: object) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.displays import Shown, Table
 from glassformer.support.errors import UsageError
 from glassformer.support.progress import working
+from glassformer.support.reading import reading, told
 from glassformer.support.threads import in_order
 
 __all__ = [
@@ -135,8 +136,8 @@ class TextEngine:
             chosen = [texts[place] for place in places]
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
-            job = Job([segment.ids for row in rows for segment in row], forced)
-            return list(self.translations(chosen, rows, self.engine.decode(job, options)))
+            segments = [segment for row in rows for segment in row]
+            return list(self.translations(chosen, rows, self._decoded(segments, forced, options)))
 
         chunks = _chunks(texts, self.engine.at_once)
         by_place: dict[int, Translation] = {}
@@ -147,6 +148,21 @@ class TextEngine:
                 by_place |= zip(places, answer, strict=True)
                 advance(len(places))
         return [by_place[place] for place in range(len(texts))]
+
+    def _decoded(
+        self, segments: Sequence[Segment], forced: Sequence[Sequence[int]], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each segment; an open capture sees one segment after another."""
+        if not reading.get():
+            return self.engine.decode(Job([segment.ids for segment in segments], forced), options)
+        if options.sampling and len(segments) > 1:
+            raise UsageError("sampling: inside a capture, draw for one sentence at a time")
+        hypotheses: list[list[Hypothesis]] = []
+        for place, segment in enumerate(segments):
+            job = Job([segment.ids], forced[place : place + 1])
+            with told(segment.text):
+                hypotheses += self.engine.decode(job, options)
+        return hypotheses
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:
         """Raise UsageError for a minimum length without room, or no_repeat_ngram with a prefix."""

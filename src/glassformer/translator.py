@@ -26,12 +26,21 @@ from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, SearchOptions, TorchEngine
 from glassformer.decoding.sampling import Sampling
+from glassformer.model.forms import check_record
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
 from glassformer.support.devices import device_of
-from glassformer.support.errors import UsageError, check_choice, check_kind, counted
+from glassformer.support.errors import (
+    UsageError,
+    check_choice,
+    check_kind,
+    check_texts,
+    counted,
+)
 from glassformer.support.other_names import check_keywords
+from glassformer.support.reading import told
 from glassformer.text_engine import TextEngine, Translation, torch_engine
+from glassformer.trial import try_parts
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target_log_probabilities"]
 
@@ -100,6 +109,9 @@ class Translator:
         is the pair for a multilingual model, as in ``("en", "de")``; a side that is None keeps its
         language. ``verify=False`` skips the checksums. A damaged file raises InputError.
         """
+        known = (*LoadSettings.__annotations__, "device", "engine", "parts")
+        check_keywords("Translator.load", settings, known)
+        check_record(parts)
         verify, languages = settings.get("verify", True), settings.get("languages", (None, None))
         bundle = load_bundle(
             Path(directory),
@@ -139,6 +151,7 @@ class Translator:
             raise UsageError(f"only engine ctranslate2 has quantization {quantization!r}")
         if engine != "torch" and parts != FAST:
             raise UsageError(f"engine {engine} has forms of its own: leave plain and parts out")
+        try_parts(bundle.model, parts)
         if quantization == "bfloat16" and engine == "torch":
             parts = in_bfloat16(parts)
         translator = cls(bundle, next(bundle.model.parameters()).device, parts=parts)
@@ -205,7 +218,7 @@ class Translator:
         """
         self._begin()
         check_keywords("Translator.translate", settings, TranslateSettings.__annotations__)
-        _check_texts("texts", texts)
+        check_texts("texts", texts)
         prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
         alignment, split = settings.pop("alignment", False), settings.pop("split", True)
         if prefixes is not None and len(prefixes) != len(texts):
@@ -224,6 +237,7 @@ class Translator:
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
+        check_texts("texts", texts)
         return self._text_engine.segments(texts, split=split)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
@@ -241,8 +255,8 @@ class Translator:
         target's log-probabilities.
         """
         self._begin()
-        _check_texts("sources", sources)
-        _check_texts("targets", targets)
+        check_texts("sources", sources)
+        check_texts("targets", targets)
         if len(sources) != len(targets):
             counts = counted(len(sources), "source"), counted(len(targets), "target")
             raise ValueError(f"{' and '.join(counts)} must be pairs")
@@ -257,7 +271,8 @@ class Translator:
         begin = len(self.target_tokenizer.prefix_ids)
         for rows in grouped_by_size([2 * max(size) for size in sizes], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
-            values = target_log_probabilities(self.model, *chosen).tolist()
+            with told(sources[rows[0]]):
+                values = target_log_probabilities(self.model, *chosen).tolist()
             for row, of_target in zip(rows, values, strict=True):
                 scores[row] = of_target[begin : len(labels[row])]
         return scores
@@ -265,6 +280,8 @@ class Translator:
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
         """The links between the words of each source and its target, whoever wrote the target."""
         self._begin()
+        check_texts("sources", sources)
+        check_texts("targets", targets)
         return align(self.bundle, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
@@ -272,6 +289,7 @@ class Translator:
 
         The prefix does not count, as in :meth:`score`.
         """
+        check_texts("targets", targets)
         normalise = normaliser(self.bundle.normalisation)
         texts = list(map(normalise, targets))
         encoded = self.target_tokenizer.encode_batch(texts, prefixed=False)
@@ -326,13 +344,3 @@ def target_log_probabilities(
     precise = torch.promote_types(logits.dtype, torch.float32)
     scores = logits.log_softmax(-1, dtype=precise).gather(-1, labels[..., None])
     return scores[..., 0].cpu()
-
-
-def _check_texts(name: str, texts: Sequence[str]) -> None:
-    """Raise TypeError unless ``texts`` is a list of texts."""
-    if isinstance(texts, str | Mapping):
-        kind = "one text" if isinstance(texts, str) else type(texts).__name__
-        raise TypeError(f"{name} must be a list of texts, not {kind}")
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{place}] is {text!r}: expected a text")

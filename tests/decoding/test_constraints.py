@@ -207,3 +207,9 @@ def test_a_state_of_more_rows_than_maximum_lengths_is_refused(search):
 
     with pytest.raises(ValueError, match=r"logits of shape \(rows, vocab\) with 1 rows, not \(3"):
         search(step, ThreeRows(), OutputRules(torch.tensor([4])))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_each_sentence_has_its_prefix(count):
+    with pytest.raises(ValueError, match=f"^{count} prefixes for 2 sentences$"):
+        OutputRules(torch.tensor([9, 9]), constraints=[ForcedPrefix([[5]] * count)])

@@ -1,24 +1,39 @@
-"""Parts of any kind that train are delivered: what they break beside the translation is a line."""
+"""Own parts of any kind are right to the end, or refused at once in a line that names the field.
+
+What they break beside the translation is a line too.
+"""
 
 import tempfile
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from glassformer.bundle import load_bundle
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN
+from glassformer.support.errors import InputError, UsageError
+from glassformer.tools.inspection.capture import capture
+from glassformer.tools.interchange.argos.export import export_argos
+from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
+from glassformer.tools.interchange.hugging_face.export import export_hugging_face
+from glassformer.tools.web.living_page import write_page
 from glassformer.training import final_bundle
 from glassformer.training import train as training
 from glassformer.training.loop import Trainer
 from glassformer.training.scorer import Scorer
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.train import train
+from glassformer.training.setup.prepare import prepare
+from glassformer.training.train import new_trainer, train
 from glassformer.translator import Translator
 from tests import own_parts
+from tests.own_forms import FORMS, KINDS
+from tests.tables import every
 from tests.training.conftest import OPTIONS, Recorder
 
 LINES = [f"{a} {b} {c}" for a in "abc" for b in "defgh" for c in "ijkl"]
@@ -33,6 +48,104 @@ BLOCKS = {
 }
 UNALIGNED = {own_parts.FirstState, own_parts.ReadsTwice}
 ATTENTIONS = (PLAIN.attention, own_parts.colder, own_parts.kernel)
+STOCK = replace(FAST, decoder=PLAIN.decoder)
+SETTINGS = {"parallel", "keep_memory", "tried"}  # no forms
+TEXTS = ["a d i", "b g l c f", "c h"]
+EXPORTS = {
+    "CTranslate2": export_ctranslate2,
+    "transformers": export_hugging_face,
+    "CTranslate2 ": partial(export_argos, languages=("en", "de")),
+    "a page": partial(write_page, face="translate", quantization="float32"),
+}
+
+
+def test_each_field_has_its_own_forms():
+    assert FORMS.keys() == {field.name for field in fields(FAST)} - SETTINGS
+
+
+@settings(max_examples=settings.default.max_examples // 6)
+@given(
+    drawn=st.dictionaries(
+        st.sampled_from([*FORMS]), st.sampled_from(KINDS), min_size=1, max_size=3
+    ),
+    base=st.sampled_from([PLAIN, STOCK]),
+)
+@example(drawn={"model": "right", "losses": "right", "beam_search": "right"}, base=STOCK)
+def test_own_parts_are_right_to_the_end_or_refused_at_once(drawn, base):
+    forms = {field: FORMS[field][KINDS.index(kind)] for field, kind in drawn.items()}
+    assume(None not in forms.values())
+    parts, options = replace(base, **forms), {}
+    if drawn.keys() == {"mixed_precision"}:
+        parts, options = replace(STOCK, **forms), {"precision": "bf16"}
+    options["optimiser"] = "muon" if "muon" in drawn else "adam"
+    wrong = {field for field, kind in drawn.items() if kind != "right"}
+    if "precision" not in options:
+        wrong.discard("mixed_precision")  # nothing runs it
+    with tempfile.TemporaryDirectory() as name:
+        if not wrong:
+            run, _ = trained(Path(name), parts, **options)
+            works_to_the_end(run.directory, parts)
+            return
+        recorder = Recorder()
+        with pytest.raises(InputError) as refused:
+            trained(Path(name), parts, recorder, **options)
+        assert not [*Path(name).glob("run/checkpoints/*")]
+    assert named(wrong, refused)
+    assert not recorder.records
+
+
+def named(wrong, refused):
+    line = str(refused.value)
+    return "\n" not in line and [field for field in wrong if f"{field} " in line]
+
+
+@every(
+    ("field", "kind"), [(f, kind) for f, forms in FORMS.items() for kind in (1, 2) if forms[kind]]
+)
+def test_each_wrong_form_is_refused_before_the_first_update(field, kind, prepared):
+    parts = replace(STOCK, **{field: FORMS[field][kind]})
+    options = {"optimiser": "muon" if field == "muon" else "adam"}
+    ready = replace(
+        prepared,
+        parts=parts,
+        start=replace(prepared.start, parts=parts),
+        config=prepared.config.model_copy(update=options),
+    )
+    recorder = Recorder()
+    with pytest.raises(InputError) as refused:
+        begin(ready, recorder, "bf16" if field == "mixed_precision" else "float32")
+    assert named([field], refused), refused.value
+    assert not recorder.records
+
+
+def begin(ready, recorder, precision):
+    trainer = new_trainer(ready, recorder)
+    trainer.state.precision = precision
+    with closing(trainer.metrics):
+        trainer.fit()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    return prepare(options_in(tmp_path_factory.mktemp("run"), {}), STOCK)
+
+
+def works_to_the_end(run, parts):
+    """It loads, translates, is captured; an export refuses a model of own parts."""
+    translator = Translator.load(run, parts=parts)
+    with capture(translator.model) as seen:
+        captured = translator.translate(TEXTS, beam=2)
+    assert seen.texts == TEXTS
+    assert [text.text for text in captured] == [
+        text.text for text in translator.translate(TEXTS, beam=2)
+    ]
+    assert len(translator.translate(TEXTS, beam=1)) == 3
+    for program, export in EXPORTS.items() if parts.own_model else ():
+        with pytest.raises(UsageError, match=f", which {program.strip()} does not know") as refused:
+            export(translator.bundle, run / "export")
+        assert f"the {next(iter(parts.own_model))} " in str(refused.value)
+    if not parts.own_model:
+        export_ctranslate2(load_bundle(run), run / "export")
 
 
 class Odd(Transformer):
@@ -51,7 +164,7 @@ class Odd(Transformer):
         return super().step(tokens, state)
 
 
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(
     block=st.sampled_from(sorted(BLOCKS, key=str)),
     shared=st.booleans(),
@@ -92,15 +205,18 @@ def test_a_bundle_is_delivered_and_translates(block, shared, attention, place):
     assert not [note for note in recorder.notes if note.startswith("no ") and "\n" in note]
 
 
-def trained(directory, parts, **changes):
+def trained(directory, parts, recorder=None, **changes):
     """The run of two updates, and its reporter."""
+    recorder = recorder or Recorder()
+    return train(options_in(directory, changes), recorder, parts=parts), recorder
+
+
+def options_in(directory, changes):
     files = directory / "a.src", directory / "a.tgt"
     for file, lines in zip(files, (LINES, [line[::-1] for line in LINES]), strict=True):
         file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     options = OPTIONS | {"updates": 2, "validations": 2, "beam": 2, "num_decoder_layers": 2}
-    recorder = Recorder()
-    config = TrainConfig(pairs=files, run=directory / "run", **options | changes)
-    return train(config, recorder, parts=parts), recorder
+    return TrainConfig(pairs=files, run=directory / "run", **options | changes)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 from glassformer.bundle import load_bundle
+from glassformer.config import ModelConfig
 from glassformer.data.batches import shift
+from glassformer.model.encoder import EncoderBlock
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import InputError, UsageError
@@ -22,6 +24,7 @@ from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 from glassformer.translator import Translator
 from tests.own_parts import Rotary, colder, rotary, warmer
+from tests.training.conftest import Recorder
 
 COLDER = replace(PLAIN, attention=colder)
 ROTARY = replace(PLAIN, model=rotary)
@@ -189,7 +192,7 @@ class NoStart(nn.Module):
 @pytest.mark.parametrize("decoder", [PLAIN.decoder, FAST.decoder])
 def test_parts_that_cannot_decode_are_refused_before_the_first_update(config, decoder):
     parts = replace(PLAIN, positions=NoStart, decoder=decoder)
-    with pytest.raises(InputError, match=r"these parts the translator fails: TypeE") as refused:
+    with pytest.raises(InputError, match=r"translator fails with positions NoStart: T") as refused:
         train(config(updates=1), parts=parts)
     assert "\n" not in str(refused.value)
 
@@ -199,3 +202,73 @@ def test_a_run_names_the_parts_that_it_needs_before_it_reads_weights(config, rec
     line = "the run was trained with norm RMSNorm, now the package's parts: give parts of"
     with pytest.raises(InputError, match=line):
         train(config(updates=2), parts=PLAIN)
+
+
+def test_parts_beside_plain_are_refused(config):
+    with pytest.raises(UsageError, match=r"^plain parts are given too: leave one of the two out$"):
+        train(config(plain=True), parts=FAST)
+
+
+@pytest.mark.parametrize("parts", [{}, {"norm": nn.RMSNorm}, Transformer], ids=str)
+def test_what_is_no_record_of_parts_is_refused(config, parts, bundle_directory):
+    """In each place that takes a record."""
+    line = f"^parts is a {type(parts).__name__}: expected Parts, as in replace"
+    for call in (
+        lambda: train(config(), parts=parts),
+        lambda: Translator.load(bundle_directory, parts=parts),
+        lambda: Transformer(ModelConfig(source_vocab_size=9, target_vocab_size=9), parts),
+        lambda: EncoderBlock(8, 2, 16, parts=parts),
+    ):
+        with pytest.raises(UsageError, match=line):
+            call()
+
+
+def test_an_instance_in_the_place_of_a_class_is_refused():
+    for field, instance in (
+        ("norm", nn.LayerNorm(16)),
+        ("dropout", nn.Dropout(0.1)),
+        ("feed_forward", nn.Linear(4, 4)),
+        ("optimiser", torch.optim.SGD([torch.zeros(1)])),
+    ):
+        line = f"^{field} {type(instance).__name__}: expected a class or function, no instance$"
+        with pytest.raises(UsageError, match=line):
+            replace(PLAIN, **{field: instance})
+
+
+def test_a_project_that_the_fast_loss_does_not_know_is_refused(config):
+    class Louder(Transformer):
+        def project(self, states):
+            return 2 * super().project(states)
+
+    parts = replace(FAST, decoder=PLAIN.decoder, model=Louder)
+    with pytest.raises(InputError, match=r"model .*Louder: the loss is not .* PLAIN\.losses"):
+        train(config(), parts=parts)
+    new_trainer(prepare(config(), replace(parts, losses=PLAIN.losses)), Recorder()).metrics.close()
+
+
+def test_an_attention_without_dropout_is_told_what_to_take(config):
+    line = (
+        r"attention colder: .* argument 'dropout': expected \(query, key, value, mask, dropout\)$"
+    )
+    with pytest.raises(InputError, match=line):
+        train(config(attention_dropout=0.1), parts=COLDER)
+    train(config(attention_dropout=0.1, updates=1), parts=replace(PLAIN, attention=warm))
+
+
+def warm(query, key, value, mask=None, *, dropout=0.0):  # noqa: ARG001
+    return warmer(query, key, value, mask)
+
+
+def test_weights_of_another_own_part_name_the_part(bundle_directory):
+    with pytest.raises(InputError, match=r"is unknown .* \(with norm RMSNorm\)$"):
+        Translator.load(bundle_directory, parts=replace(PLAIN, norm=nn.RMSNorm))
+
+
+def test_an_own_beam_search_says_that_it_has_no_n_best(bundle_directory):
+    def one(step, state, rules, *, beam, **_):
+        return PLAIN.beam_search(step, state, rules, beam=beam)
+
+    translator = Translator.load(bundle_directory, parts=replace(FAST, beam_search=one))
+    assert translator.translate(["A dog."], beam=2, prefixes=["Ein"])[0].text.startswith("Ein")
+    with pytest.raises(UsageError, match=r"^n_best 2: the own beam search has no n_best: leave it"):
+        translator.translate(["A dog."], beam=2, n_best=2)

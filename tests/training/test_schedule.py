@@ -4,9 +4,13 @@ from itertools import pairwise
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from glassformer.training.schedule import Schedule, noam_schedule
-from glassformer.training.setup.options import Decay
+from glassformer.training.checkpoint import RunState
+from glassformer.training.schedule import Schedule, SteadyPace, noam_schedule
+from glassformer.training.setup.options import Decay, LengthOptions
+from glassformer.training.time_budget import TimedPace
 from tests.tables import every
 
 
@@ -77,3 +81,27 @@ def test_each_decay_has_rates_of_its_own():
     schedules = [Schedule(100, d_model=64, warmup=10, decay=decay) for decay in get_args(Decay)]
 
     assert len({schedule.rate(90) for schedule in schedules}) == len(get_args(Decay))
+
+
+@given(
+    anneal=st.floats(0, 1),
+    decay=st.sampled_from(get_args(Decay)),
+    updates=st.integers(1, 300),
+    minutes=st.booleans(),
+)
+def test_a_schedule_of_one_s_own_is_the_rate(anneal, decay, updates, minutes):
+    """Whatever the options say, in a run of updates or of minutes."""
+    own = {"anneal": anneal, "decay": decay, "form": lambda update, **_: 1 / update}
+    schedule = Schedule(updates, 64, warmup=10, **own)
+    pace = SteadyPace(schedule, 1)
+    if minutes:
+        length = LengthOptions(minutes=3, validations=1)
+        pace = TimedPace(length, RunState(), schedule, scoring=1, clock=lambda: 0.0)
+    assert [pace.rate(update) for update in (1, 2, updates)] == [1, 1 / 2, 1 / updates]
+
+
+@pytest.mark.parametrize("rate", [-1e-3, float("nan"), float("inf")])
+def test_a_rate_that_is_none_is_refused(rate):
+    schedule = Schedule(9, d_model=64, form=lambda *_, **__: rate)
+    with pytest.raises(ValueError, match=f"^rate {rate} of update 7: expected a number from 0$"):
+        schedule.rate(7)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from glassformer.data.token_store import Packed, Sentences
+from glassformer.support.reading import reading
 
 __all__ = [
     "Batch",
@@ -91,11 +92,15 @@ def grouped_by_size(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
     """The indices of ``sizes`` in groups of similar size, the smallest first.
 
     The number of sizes in a group, times its largest size, is at most ``budget``. A size above
-    ``budget`` is a group alone.
+    ``budget`` is a group alone. While a capture is open, each index is
+    a group alone, in order.
 
     >>> list(grouped_by_size([5, 2, 9, 3], 10))
     [[1, 3], [0], [2]]
     """
+    if reading.get():
+        yield from ([place] for place in range(len(sizes)))
+        return
     group: list[int] = []
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
         if group and sizes[place] * (len(group) + 1) > budget:

@@ -15,7 +15,7 @@ import sentencepiece
 
 from glassformer.config import Subwords
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, escaped, require_unicode
-from glassformer.support.errors import InputError, UsageError, check_choice
+from glassformer.support.errors import InputError, UsageError, check_choice, check_texts
 
 __all__ = ["SMALLEST_VOCABULARY", "train_tokenizer"]
 
@@ -42,6 +42,7 @@ def train_tokenizer(
     the corpus is too small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If the
     characters do not fit, or ``character_coverage`` is below 1, the rarest become bytes.
     """
+    check_texts("lines", lines)
     _check_options(vocab_size, kind, character_coverage, normalization)
     sample = _sample(lines, seed)
     if not any(sample):

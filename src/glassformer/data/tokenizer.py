@@ -20,7 +20,7 @@ from typing import SupportsInt
 
 import sentencepiece
 
-from glassformer.support.errors import InputError, check_kind
+from glassformer.support.errors import InputError, check_kind, check_texts
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
 from glassformer.support.strangers import read_bytes
@@ -120,6 +120,7 @@ class Tokenizer:
 
         Without ``prefixed``, no text has the prefix. A text without subwords never has a prefix.
         """
+        check_texts("texts", texts)
         escaped = self._escaped(texts)
         if len(escaped) == 1:  # a thread takes longer to begin than one text does
             encoded = [self._model.encode(escaped[0])]

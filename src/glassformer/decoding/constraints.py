@@ -148,6 +148,9 @@ class OutputRules:
             )
         if (lengths < 1).any():
             raise ValueError(f"every maximum length must be at least 1, not {int(lengths.min())}")
+        for prefixes in (getattr(each, "prefixes", lengths) for each in self.constraints):
+            if len(prefixes) != len(lengths):
+                raise ValueError(f"{len(prefixes)} prefixes for {len(lengths)} sentences")
 
     def sentences(self) -> Int64[Tensor, " batch"]:
         """The index of each sentence, 0 to batch - 1."""

@@ -6,6 +6,7 @@ An engine has one method: `decode` takes a job and returns the job's hypotheses.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from glassformer.decoding.logits_processors import (
 )
 from glassformer.decoding.protocols import Hypothesis, S, StepFunction, Vocabulary
 from glassformer.decoding.sampling import Sampling, sample
+from glassformer.support.errors import UsageError
 
 __all__ = [
     "Engine",
@@ -185,6 +187,8 @@ class TorchEngine:
             return partial(sample, sampling=options.sampling, n_best=n_best, generator=seeded)
         if options.beam == 1:
             return partial(_scored, self.parts.greedy, length_penalty=alpha)
+        if n_best > 1 and "n_best" not in inspect.signature(self.parts.beam_search).parameters:
+            raise UsageError(f"n_best {n_best}: the own beam search has no n_best: leave it out")
         return partial(
             self.parts.beam_search, beam=options.beam, n_best=n_best, length_penalty=alpha
         )

@@ -5,7 +5,7 @@ Marian, M2M-100. The defaults of :class:`ModelConfig` follow the paper.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,8 +20,9 @@ from glassformer.model.attention import (
 )
 from glassformer.model.blocks import FeedForward, ResidualBlock
 from glassformer.model.positions import PositionalEncoding
+from glassformer.support.errors import UsageError
 
-__all__ = ["PAPER", "ModelParts", "NormedPositions", "configured", "joined"]
+__all__ = ["PAPER", "ModelParts", "NormedPositions", "check_record", "configured", "joined"]
 
 T = TypeVar("T")
 
@@ -71,8 +72,16 @@ class NormedPositions(nn.Module):
         return self.dropout(self.norm(self.positions(embedded, start=start)))
 
 
+def check_record(parts: object) -> None:
+    """Raise UsageError unless ``parts`` is a record of parts."""
+    if isinstance(parts, type) or not is_dataclass(parts):
+        kind = type(parts).__name__
+        raise UsageError(f"parts is a {kind}: expected Parts, as in replace(PLAIN, attention=mine)")
+
+
 def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
     """The forms of a block; each gets the forms that it contains, such as its norm."""
+    check_record(parts)
     return replace(
         parts,
         self_attention=_with(parts.self_attention, attention=parts.attention),
@@ -90,6 +99,7 @@ def joined(parts: ModelParts, *, dropout: float, norm: Norm) -> ModelParts:
 
 def configured(parts: ModelParts, config: ModelConfig) -> ModelParts:
     """The forms, each bound to its settings in ``config``."""
+    check_record(parts)
     norm = _with(parts.norm, eps=config.norm_epsilon)
     positions = _with(
         parts.positions,

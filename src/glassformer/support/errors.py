@@ -7,7 +7,7 @@ line prints a message without a traceback and exits with 1 (:class:`InputError`)
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "ChecksumError",
@@ -15,6 +15,7 @@ __all__ = [
     "UsageError",
     "check_choice",
     "check_kind",
+    "check_texts",
     "counted",
     "expected_words",
     "missing_extra",
@@ -101,6 +102,16 @@ def check_kind(value: object, kind: type, *, wants: str) -> None:
     """Raise TypeError for an argument of another kind; ``wants`` names the call and the remedy."""
     if not isinstance(value, kind):
         raise TypeError(f"{wants}, got {type(value).__name__}")
+
+
+def check_texts(name: str, texts: Iterable[str]) -> None:
+    """Raise TypeError for one text, or for an item of a list that is no text."""
+    if isinstance(texts, str | Mapping):
+        kind = "one text" if isinstance(texts, str) else type(texts).__name__
+        raise TypeError(f"{name} must be a list of texts, not {kind}")
+    for place, text in enumerate(texts if isinstance(texts, Sequence) else ()):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{place}] is {text!r}: expected a text")
 
 
 def expected_words(message: str) -> str:

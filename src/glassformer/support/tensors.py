@@ -25,7 +25,7 @@ def unfilled(build: Callable[[], M]) -> M:
 
     If ``build`` fails on the meta device, or computes a buffer, the module gets memory.
     """
-    with suppress(RuntimeError), torch.device("meta"):
+    with suppress(Exception), torch.device("meta"):
         module = build()
         if not any(buffer.is_meta for buffer in module.buffers()):
             return module

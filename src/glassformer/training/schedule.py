@@ -1,5 +1,6 @@
 """The learning rate over time (section 5.3, equation 3), and the length of a run."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,12 +34,13 @@ NoamSchedule = Callable[..., float]
 
 @dataclass(frozen=True)
 class Schedule:
-    """:func:`noam_schedule` with a straight fall to zero at the end.
+    """:func:`noam_schedule` with a straight fall to zero at the end, or a schedule of one's own.
 
     Departure from the paper: the rate falls to zero over the last share ``anneal`` of ``updates``.
     A run of known length ends better with small last steps. ``anneal=0`` gives the paper's
     schedule. With ``decay="constant"`` the rate is constant between the warm-up and the last share
-    of the updates.
+    of the updates. Another ``form`` than :func:`noam_schedule` is the rate itself: ``anneal`` and
+    ``decay`` do not change it.
 
     >>> Schedule(updates=100, d_model=512, warmup=10, anneal=0.5).rate(100) < 1e-4
     True
@@ -51,6 +53,10 @@ class Schedule:
     anneal: float = 0.0
     decay: Decay = "inverse-root"
     form: NoamSchedule = noam_schedule
+
+    @property
+    def own(self) -> bool:
+        return self.form is not noam_schedule
 
     @classmethod
     def of(
@@ -74,6 +80,11 @@ class Schedule:
 
     def rate(self, update: int | float) -> float:
         """The learning rate of an update; updates count from 1."""
+        if self.own:
+            rate = self.form(update, d_model=self.d_model, warmup=self.warmup, factor=self.factor)
+            if not 0 <= rate < math.inf:
+                raise ValueError(f"rate {rate} of update {update:,}: expected a number from 0")
+            return rate
         highest = min(update, self.warmup) if self.decay == "constant" else update
         rate = self.form(highest, d_model=self.d_model, warmup=self.warmup, factor=self.factor)
         left = (self.updates - update + 1) / max(self.anneal * self.updates, 1.0)

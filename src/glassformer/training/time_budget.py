@@ -128,6 +128,8 @@ class TimedPace:
     def rate(self, update: int) -> float:
         """The learning rate at the share of the schedule where ``update`` is."""
         curve, full = self.plan.curve, self._schedule
+        if full.own:
+            return full.rate(update)
         warmup, factor = shortened(full.warmup, full.factor, updates=curve)
         schedule = replace(full, updates=curve, warmup=warmup, factor=factor)
         return schedule.rate(max(1.0, self.plan.share_at(update) * curve))

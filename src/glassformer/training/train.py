@@ -13,7 +13,6 @@ from glassformer.bundle import save_bundle
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores, numbers
-from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, check_own
 from glassformer.support.displays import Shown, Table, notebook
 from glassformer.support.errors import InputError, check_kind, counted
@@ -36,6 +35,7 @@ from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
+from glassformer.trial import try_parts
 
 __all__ = ["Run", "new_trainer", "train"]
 
@@ -124,7 +124,7 @@ def new_trainer(
     device, parts = prepared.device, prepared.parts
     torch.manual_seed(config.seed)
     model = prepared.start.model(config, prepared.tokenizers).to(device)
-    _try_decoder(model, parts, device)
+    try_parts(model, parts, training=True)
     if newest := newest_state(run.checkpoints):
         check_own(newest.parts, parts.own, f"{config.run}: the run was trained with")
     state = load_newest(run.checkpoints, model, reporter.note)
@@ -152,6 +152,8 @@ def new_trainer(
     if own := parts.own.get("optimiser"):
         weights = "all weights" + " but the blocks' matrices" * (config.optimiser == "muon")
         reporter.note(f"optimiser {own} of {weights}: its learning rate is the schedule's")
+    if own := parts.own.get("schedule"):
+        reporter.note(f"schedule {own}: it is the learning rate, without anneal and decay")
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
@@ -168,21 +170,6 @@ def new_trainer(
     )
 
 
-def _try_decoder(model: Transformer, parts: Parts, device: torch.device) -> None:
-    """Decode one token: InputError now, not after hours, for own parts that cannot."""
-    token = torch.full((1,), model.config.bos_id, device=device)
-    try:
-        with torch.inference_mode():
-            decoder = parts.decoder(model.eval())
-            decoder.step(token, decoder.start(decoder.encode(token[None])))
-    except Exception as error:
-        if not parts.own:
-            raise
-        raise InputError(
-            f"with these parts the translator fails: {type(error).__name__}: {error}"
-        ) from error
-
-
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
     """The pace (updates and learning rates), which the options or ``minutes`` decide."""
     config, packed = prepared.config, prepared.packed
@@ -193,6 +180,9 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         updates = prepared.start.most_updates(len(packed), per_epoch)
     form = prepared.parts.schedule
     schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
+    with prepared.parts.blamed("the schedule", "schedule"):
+        for thousandth in range(1000):  # a rate below zero is refused now, not at its update
+            schedule.rate(1 + thousandth * updates // 1000)
     if config.minutes is not None:
         scoring = validations_of_the_end(prepared)
         return TimedPace(config, state, schedule, scoring=scoring, clock=clock)

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from glassformer.config import ModelConfig
+from glassformer.decoding.sampling import Sampling
 from glassformer.model.attention import (
     MultiHeadAttention,
     fused_attention,
@@ -15,6 +16,7 @@ from glassformer.model.attention import (
 )
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN
+from glassformer.support.errors import UsageError
 from glassformer.tools.inspection.capture import capture, twin
 from tests.own_parts import Rotary, colder, kernel, rebuilt, rotary
 
@@ -212,21 +214,53 @@ def test_what_is_added_explains_what_comes_out(model):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_translator_is_seen_while_it_decodes(beginner, beam):
-    translator = replace(beginner(), parts=PLAIN)
-    texts = ["A dog runs.", "Two men sit in the grass", "x"]
+@pytest.mark.parametrize("parts", [PLAIN, replace(FAST, decoder=PLAIN.decoder)], ids="PF")
+def test_a_translator_is_seen_text_by_text_while_it_decodes(beginner, parts, beam):
+    """In the order of the texts, whatever their lengths; a line is a segment of its own."""
+    translator = replace(beginner(), parts=parts)
+    texts = ["A dog runs.", "Two men sit in the grass\nA dog", "", "x", "A dog runs."]
     alone = translator.translate(texts, beam=beam)
     with capture(translator.model) as seen:
         inside = translator.translate(texts, beam=beam)
     assert [one.text for one in inside] == [one.text for one in alone]
-    calls = seen["decoder.blocks.1.cross_attention"].calls
-    assert len(calls) > 1
-    assert {call.attended.weights.size(2) for call in calls} == {1}
-    # Greedy search keeps the three rows; beam search takes one sentence at a time.
-    assert max(call.input.size(0) for call in calls) == 3
+    segments = [segment for row in translator.segments(texts) for segment in row]
+    assert seen.texts == [segment.text for segment in segments]
+    read = seen["encoder.blocks.1.self_attention"].calls
+    for call, segment in zip(read, segments, strict=True):
+        assert call.text == segment.text
+        assert call.attended.weights.shape[-1] == len(segment.ids) + 1
+    written = seen["decoder.blocks.1.cross_attention"].calls
+    assert list(dict.fromkeys(call.text for call in written)) == list(dict.fromkeys(seen.texts))
+    assert {call.attended.weights.size(2) for call in written} == {1}
+    assert max(call.input.size(0) for call in written) == beam
     assert left_behind(translator.model) == []
     assert translator.translate(texts, beam=beam) == alone
     assert [one.text for one in beginner().translate(texts, beam=beam)] == [t.text for t in alone]
+
+
+def test_scores_and_links_are_seen_text_by_text(beginner):
+    translator = replace(beginner(), parts=PLAIN)
+    texts = ["A dog runs in the grass.", "x", "Two men"]
+    expected = translator.score(texts, texts)
+    with capture(translator.model) as seen:
+        assert translator.score(texts, texts) == pytest.approx(expected, abs=1e-4)
+    calls = seen["encoder.blocks.0.self_attention"].calls
+    assert [call.text for call in calls] == seen.texts == texts
+    lengths = [len(ids) + 1 for ids in translator.source_tokenizer.encode_batch(texts)]
+    assert [call.attended.weights.shape[-1] for call in calls] == lengths
+    with capture(translator.model) as seen:
+        translator.model(SOURCE, TARGET)
+    assert {call.text for call in seen["encoder.blocks.0.self_attention"].calls} == {None}
+
+
+def test_draws_of_several_texts_are_refused_inside(beginner):
+    """One after another, they would be other draws."""
+    translator = replace(beginner(), parts=PLAIN)
+    drawn = translator.translate(["A dog runs."], sampling=Sampling(seed=3))
+    with capture(translator.model):
+        assert translator.translate(["A dog runs."], sampling=Sampling(seed=3)) == drawn
+        with pytest.raises(UsageError, match=r"^sampling: inside a capture, draw for one"):
+            translator.translate(["A dog runs.", "x"], sampling=Sampling(seed=3))
 
 
 def test_the_fast_forms_of_a_translator_are_refused_inside(beginner):

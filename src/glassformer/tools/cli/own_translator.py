@@ -25,7 +25,7 @@ __all__ = ["running", "train_own", "with_parts"]
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 # With the paper's norm, label smoothing and dropout, every lesson's code runs.
-_TRAINING = {"plain": True, "norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
+_TRAINING = {"norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
 _BEAM, _SEARCHED = 4, 200
 
 

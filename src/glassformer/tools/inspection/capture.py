@@ -7,7 +7,7 @@ runs the model's own forms if its parts are ``PLAIN``.
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from glassformer.model.attention import observe
 from glassformer.support.displays import Shown, Table
 from glassformer.support.errors import check_kind, nearest
+from glassformer.support.reading import reading
 
 __all__ = ["Attended", "Call", "Capture", "Sublayer", "capture", "twin"]
 
@@ -47,13 +48,15 @@ class Call:
 
     ``input`` is the stream before the residual block, ``output`` the stream after it, residual
     connection and LayerNorm included. ``added`` is the sublayer's output before dropout.
-    ``attended`` is None for a feed-forward network.
+    ``attended`` is None for a feed-forward network. ``text`` is the text of the rows, as the model
+    reads it, if a translator runs the model: a row is a beam's hypothesis, best first.
     """
 
     input: Float[Tensor, "batch len d_model"]
     added: Float[Tensor, "batch len d_model"]
     output: Float[Tensor, "batch len d_model"]
     attended: Attended | None
+    text: str | None = None
 
 
 class Sublayer:
@@ -97,10 +100,20 @@ class Sublayer:
 
 
 class Capture(Shown, Mapping[str, Sublayer]):
-    """Every sublayer of a model, by the path of its residual block, in the model's order."""
+    """Every sublayer of a model, by the path of its residual block, in the model's order.
+
+    ``texts`` are the texts that a translator has read, in order, a segment each.
+    """
 
     def __init__(self, names: list[str]) -> None:
         self._sublayers = {name: Sublayer(name) for name in names}
+        self.texts: list[str] = []
+        self.text: str | None = None  # now
+
+    def read(self, text: str | None) -> None:
+        """Note the text that the model reads from now on."""
+        self.text = text
+        self.texts += [text] if text is not None else []
 
     def __getitem__(self, name: str) -> Sublayer:
         try:
@@ -136,8 +149,13 @@ def capture(model: nn.Module) -> Iterator[Capture]:
 
     The model's outputs stay equal, up to rounding. If training drops attention weights, the context
     records the weights before dropout. Tensors keep the graph of gradients, unless you wrap the run
-    in ``torch.no_grad()``. One capture of a model can be open at a time; if other threads use the
-    model, capture a :func:`twin`. A context in which no sublayer ran ends in a RuntimeError.
+    in ``torch.no_grad()``.
+
+    A translator gives the model one segment (a line or a sentence) after another, in the order of
+    the texts. So all rows of a call are of one text, ``call.text``.
+
+    One capture of a model can be open at a time; if other threads use the model, capture a
+    :func:`twin`. A context in which no sublayer ran ends in a RuntimeError.
 
     >>> import torch
     >>> from glassformer.model.encoder import Encoder, EncoderBlock
@@ -163,7 +181,8 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     seen = Capture(list(residuals))
     with ExitStack() as undo:
         for name, residual in residuals.items():
-            undo.enter_context(_recorded(residual, seen[name].calls.append))
+            undo.enter_context(_recorded(residual, seen, seen[name].calls))
+        undo.callback(reading.reset, reading.set(seen.read))
         yield seen
     if not any(sublayer.calls for sublayer in seen.values()):
         raise RuntimeError(
@@ -187,7 +206,7 @@ def twin(model: M) -> M:
 
 
 @contextmanager
-def _recorded(residual: Any, record: Callable[[Call], None]) -> Iterator[None]:
+def _recorded(residual: Any, seen: Capture, calls: list[Call]) -> Iterator[None]:
     """Record each call of one residual block until the context closes."""
     attended: list[Attended] = []  # the last run is the call's; an error ended earlier runs
     add, sublayer = residual.add, residual.sublayer
@@ -195,7 +214,7 @@ def _recorded(residual: Any, record: Callable[[Call], None]) -> Iterator[None]:
 
     def recorded(x: Tensor, output: Tensor) -> Tensor:
         after: Tensor = add(x, output)
-        record(Call(x, output, after, attended[-1] if attended else None))
+        calls.append(Call(x, output, after, attended[-1] if attended else None, seen.text))
         attended.clear()
         return after
 

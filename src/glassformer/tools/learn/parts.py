@@ -169,7 +169,7 @@ def own_parts(parts: Sequence[Part]) -> Parts:
         forms["model"].__qualname__ += f" with {mistakes}"
     if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
         forms["decoder"] = Uncached
-    return replace(PLAIN, **forms)
+    return replace(PLAIN, **forms | {"tried": not mistakes})
 
 
 def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:

@@ -1,10 +1,12 @@
 """Makes the learner of a run; options and parts decide its optimiser and precision."""
 
 import inspect
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts
@@ -33,14 +35,15 @@ def new_learner(
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:
         load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)
-    return Learner(
-        model.train(),
-        optimiser,
-        losses=partial(parts.losses, smoothing=options.label_smoothing),
-        mixed_precision=parts.mixed_precision if rounded else None,
-        clip=options.clip,
-        ranks=ranks,
-    )
+    with parts.blamed("the copy in bfloat16", "mixed_precision"):
+        return Learner(
+            model.train(),
+            optimiser,
+            losses=partial(parts.losses, smoothing=options.label_smoothing),
+            mixed_precision=parts.mixed_precision if rounded else None,
+            clip=options.clip,
+            ranks=ranks,
+        )
 
 
 def new_optimiser(
@@ -59,18 +62,25 @@ def new_optimiser(
     matrices = [weight for weight in blocks if weight.dim() == 2]
     identities = set(map(id, matrices))
     others = [weight for weight in model.parameters() if id(weight) not in identities]
-    optimiser = parts.optimiser(others)
-    _check(optimiser)
+    with parts.blamed("the optimiser", "optimiser"):
+        optimiser = parts.optimiser(others)
+        _check("optimiser", optimiser, others)
     if kind == "muon":
-        return parts.muon(matrices, optimiser, products=products, ranks=ranks)
+        with parts.blamed("the optimiser", "muon"):
+            both = parts.muon(matrices, optimiser, products=products, ranks=ranks)
+            _check("muon", both, [*matrices, *others])
+            return both
     return optimiser
 
 
-def _check(optimiser: torch.optim.Optimizer) -> None:
+def _check(field: str, optimiser: torch.optim.Optimizer, weights: Sequence[Tensor]) -> None:
     kind, base = type(optimiser), torch.optim.Optimizer
-    name = f"optimiser {kind.__name__}"
+    name = f"{field} {kind.__name__}"
     if not isinstance(optimiser, base):
         raise UsageError(f"{name}: expected a torch.optim.Optimizer: subclass it")
+    taken = {id(weight) for group in optimiser.param_groups for weight in group["params"]}
+    if len(taken) < len(weights):
+        raise UsageError(f"{name}: it has {len(taken)} of {len(weights)} weights: give it all")
     parameters = inspect.signature(optimiser.step).parameters.values()
     if any(each.default is each.empty and each.name == "closure" for each in parameters):
         raise UsageError(f"{name}: its step needs a closure, and an update has one gradient")

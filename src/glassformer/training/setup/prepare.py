@@ -15,10 +15,11 @@ from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.evaluation import metric_for
+from glassformer.model.forms import check_record
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.devices import device_of
-from glassformer.support.errors import InputError, counted
+from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
@@ -87,7 +88,7 @@ def prepare(
     raise InputError. ``parts=None`` stands for the parts of ``config.plain``. ``note`` gets the
     reasons.
     """
-    parts = parts or (PLAIN if config.plain else FAST)
+    parts = _chosen(config, parts)
     check_precision(config.precision, parts)
     device = device_of(config.device)
     run = RunDirectory(config.run)
@@ -138,6 +139,16 @@ def prepare(
         general=general_pairs[:_VALIDATION_PAIRS],
         trigrams=kept.trigrams,
     )
+
+
+def _chosen(config: TrainConfig, parts: Parts | None) -> Parts:
+    """The given parts, or else the parts of ``config.plain``."""
+    if parts is None:
+        return PLAIN if config.plain else FAST
+    if config.plain:
+        raise UsageError("parts are given too: leave one of the two out", argument="plain")
+    check_record(parts)
+    return parts
 
 
 def _read(text: TextOptions, files: Files) -> list[Pair]:
