@@ -158,7 +158,9 @@ def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder
 
 
 def test_bfloat16_needs_losses_that_have_it(config, recorder):
-    with pytest.raises(UsageError, match=r"^precision bf16: the plain losses .*: leave it out"):
+    with pytest.raises(
+        UsageError, match=r"^precision bf16: the plain losses .*: leave precision out"
+    ):
         train(config(precision="bf16"), recorder, parts=COLDER)
 
 
@@ -175,7 +177,7 @@ def test_auto_says_that_an_own_part_is_in_float32(config, recorder):
 def test_plain_parts_do_not_continue_a_run_in_bfloat16(config, recorder, monkeypatch):
     monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
     train(config(precision="auto", updates=1), recorder, parts=FAST)
-    with pytest.raises(UsageError, match=r"^precision bf16: .* or give FAST's$"):
+    with pytest.raises(UsageError, match=r"^precision bf16: .* or take both parts from FAST$"):
         train(config(precision="auto", updates=2), recorder, parts=PLAIN)
 
 
