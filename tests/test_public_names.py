@@ -227,14 +227,14 @@ def _tiny():
 def test_an_unknown_keyword_is_an_error(name):
     """No public call swallows one."""
     call = OPEN.get(name, lambda function, **given: function(**given))
-    with pytest.raises((TypeError, ValueError), match="quantisation"):
+    with pytest.raises((TypeError, ValueError), match="quantisation|no keyword arguments"):
         call(found(name), quantisation="int8")
 
 
 def test_an_unknown_keyword_has_its_remedy():
-    with pytest.raises(TypeError, match=r"Translator.load takes no 'quantisation' \(did you mean 'quantization'"):
+    with pytest.raises(TypeError, match=r"'quantisation' \(did you mean 'quantization'"):
         glassformer.Translator.load("nowhere", quantisation="int8")
-    with pytest.raises(TypeError, match=r"Translator.load takes no 'enginee' \(did you mean 'engine'\?\)$"):
+    with pytest.raises(TypeError, match=r"takes no 'enginee' \(did you mean 'engine'\?\)$"):
         glassformer.Translator.load("nowhere", enginee="torch")
 
 
