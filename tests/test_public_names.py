@@ -227,7 +227,7 @@ def _tiny():
 def test_an_unknown_keyword_is_an_error(name):
     """No public call swallows one."""
     call = OPEN.get(name, lambda function, **given: function(**given))
-    with pytest.raises((TypeError, ValueError), match="quantisation|no keyword arguments"):
+    with pytest.raises((TypeError, ValueError), match=r"quantisation|no keyword arguments"):
         call(found(name), quantisation="int8")
 
 
