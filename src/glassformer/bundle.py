@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -35,7 +35,6 @@ __all__ = [
     "MOST_EXAMPLES",
     "PARTS_RECORD",
     "Bundle",
-    "TranslatorParts",
     "check_bundle",
     "fact_text",
     "facts",
@@ -51,18 +50,6 @@ PARTS_RECORD = Path("parts", "parts.json")
 """The file in which ``glassformer learn train`` records who wrote each part of a model."""
 _CONFIG = "config.json"
 _MOST_CONFIG_BYTES = 16 << 20
-
-
-@runtime_checkable
-class TranslatorParts(Protocol):
-    """A model and its tokenizers; a ``Bundle`` and a ``Translator`` have these attributes."""
-
-    @property
-    def model(self) -> Transformer: ...
-    @property
-    def source_tokenizer(self) -> Tokenizer: ...
-    @property
-    def target_tokenizer(self) -> Tokenizer: ...
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def test_rows_are_the_step_that_makes_a_word_and_the_step_that_reads_it(translat
     """Against attention_of, whose query k predicts subword k: each word's mean, subwords added."""
     source, target = SOURCES[0], TARGETS[0]
     seen = attention_of(translator, source, target)
-    [found] = word_attention(translator, [source], [target], layers=[0])
+    [found] = word_attention(translator.bundle, [source], [target], layers=[0])
     rows = _owners(translator.target_tokenizer, target)
     columns = _owners(translator.source_tokenizer, source)
     assert found.weights.shape == (2, 1, 2, len(words(target)), len(words(source)))
@@ -194,5 +194,5 @@ def test_the_bundle_says_which_heads(translator, bundle_directory):
     other = replace(translator, bundle=replace(load_bundle(bundle_directory), alignment=stored))
     heads = Heads(0, (1,), "input")
 
-    assert other.align(SOURCES, TARGETS) == align(translator, SOURCES, TARGETS, heads=heads)
+    assert other.align(SOURCES, TARGETS) == align(translator.bundle, SOURCES, TARGETS, heads=heads)
     assert other.align(SOURCES, TARGETS) != translator.align(SOURCES, TARGETS)

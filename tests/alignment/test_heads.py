@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from glassformer.alignment import heads as module
 from glassformer.alignment.align import Heads, WordAttention
 from glassformer.alignment.heads import anchors, find_heads
-from glassformer.bundle import load_bundle, save_bundle
+from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.data.words import words
 from glassformer.support.errors import InputError
 
@@ -21,12 +22,8 @@ PAIRS = [
     (" ".join(chosen), " ".join(word[::-1] for word in chosen[::-1]))
     for chosen in (GENERATOR.choice(NUMBERS, size=4, replace=False) for _ in range(60))
 ]
-PARTS = SimpleNamespace(
-    model=SimpleNamespace(config=SimpleNamespace(num_decoder_layers=3)),
-    source_tokenizer=None,
-    target_tokenizer=None,
-    preprocessing=None,
-)
+BUNDLE = Mock(spec=Bundle)
+BUNDLE.model = SimpleNamespace(config=SimpleNamespace(num_decoder_layers=3))
 
 
 def true_links(source: str, target: str) -> frozenset:
@@ -53,7 +50,7 @@ def planted(monkeypatch):
 
 @pytest.mark.usefixtures("planted")
 def test_planted_heads_are_found():
-    heads = find_heads(PARTS, PAIRS)
+    heads = find_heads(BUNDLE, PAIRS)
 
     assert (heads.layer, heads.heads, heads.row) == (1, (1, 3), "input")
     assert heads.error == 0.0
@@ -64,7 +61,7 @@ def test_without_pairs_there_is_nothing_to_judge_by():
     with pytest.raises(
         InputError, match="no anchors of IBM model 1 to judge heads in 1 pair: give"
     ):
-        find_heads(PARTS, [("one one", "eno eno")])
+        find_heads(BUNDLE, [("one one", "eno eno")])
 
 
 def test_anchors_are_words_that_both_directions_find():

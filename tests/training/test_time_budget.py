@@ -73,7 +73,7 @@ class Machine:
         self.pace = TimedPace(
             config,
             self.state,
-            Schedule.of(config, updates=self.most, d_model=128),
+            Schedule(self.most, 128, config.warmup, config.rate_factor, config.anneal),
             scoring=1 + GUESSED * (2 + self.test),
             clock=lambda: self.time - began,
         )

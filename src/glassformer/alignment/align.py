@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from glassformer.alignment.cross_attention import UnalignedError, cross_weights
-from glassformer.bundle import Bundle, TranslatorParts
+from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.batches import grouped_by_size, pad_rows
 from glassformer.data.tokenizer import Tokenizer
@@ -192,7 +192,7 @@ def linked(
 
 
 def word_attention(
-    parts: TranslatorParts,
+    bundle: Bundle,
     sources: Sequence[str],
     targets: Sequence[str],
     *,
@@ -204,15 +204,15 @@ def word_attention(
         counts = counted(len(sources), "source"), counted(len(targets), "target")
         raise ValueError(f"{' and '.join(counts)} must be pairs")
     pairs = [
-        (_Text.of(parts.source_tokenizer, source), _Text.of(parts.target_tokenizer, target))
+        (_Text.of(bundle.source_tokenizer, source), _Text.of(bundle.target_tokenizer, target))
         for source, target in zip(sources, targets, strict=True)
     ]
     sizes = [(len(source.ids) + 1, len(target.ids) + 1) for source, target in pairs]
-    check_lengths(sizes, parts.model.config)
+    check_lengths(sizes, bundle.model.config)
     attention: dict[int, WordAttention] = {}
     for places in grouped_by_size(list(map(sum, sizes)), _AT_ONCE):
         group = [pairs[place] for place in places]
-        for place, weights in zip(places, _weights(parts.model, group, layers), strict=True):
+        for place, weights in zip(places, _weights(bundle.model, group, layers), strict=True):
             source, target = pairs[place]
             produced, reading = weights[:, :, :-1], weights[:, :, 1:]
             maps = np.stack([produced if row == "output" else reading for row in rows])

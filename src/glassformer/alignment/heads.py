@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from glassformer.alignment.align import Heads, Row, WordAttention, linked, word_attention
 from glassformer.alignment.ibm_model1 import translation_table
-from glassformer.bundle import TranslatorParts
+from glassformer.bundle import Bundle
 from glassformer.data.token_store import Sentences
 from glassformer.data.words import Span, words
 from glassformer.support.errors import InputError, counted
@@ -35,7 +35,7 @@ class NoAnchorsError(InputError):
     """No pair has an anchor, so that no error rate can choose heads."""
 
 
-def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
+def find_heads(bundle: Bundle, pairs: Sequence[tuple[str, str]]) -> Heads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
     The function starts with the best head. Step by step it adds the head of the best head's layer
@@ -52,8 +52,8 @@ def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Head
             f"no {judge} to judge heads in {counted(len(pairs), 'pair')}: give more pairs"
         )
     sources, targets = ([pairs[place][side] for place in useful] for side in (0, 1))
-    layers = range(parts.model.config.num_decoder_layers)
-    attention = word_attention(parts, sources, targets, layers=layers, rows=_ROWS)
+    layers = range(bundle.model.config.num_decoder_layers)
+    attention = word_attention(bundle, sources, targets, layers=layers, rows=_ROWS)
     judged = _Judged(attention, [anchored[place] for place in useful])
     errors = judged.errors()
     row, layer, head = (int(n) for n in np.unravel_index(errors.argmin(), errors.shape))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from glassformer.training.setup.options import Decay, LearningOptions
+from glassformer.training.setup.options import Decay
 from glassformer.training.time_limit import Deadline
 
 __all__ = ["NoamSchedule", "Schedule", "SteadyPace", "noam_schedule", "shortened"]
@@ -57,26 +57,6 @@ class Schedule:
     @property
     def own(self) -> bool:
         return self.form is not noam_schedule
-
-    @classmethod
-    def of(
-        cls,
-        learning: LearningOptions,
-        *,
-        updates: int,
-        d_model: int,
-        form: NoamSchedule = noam_schedule,
-    ) -> "Schedule":
-        """The schedule of settled options."""
-        return cls(
-            updates,
-            d_model,
-            warmup=learning.warmup or cls.warmup,
-            factor=learning.rate_factor or cls.factor,
-            anneal=learning.anneal,
-            decay=learning.decay or cls.decay,
-            form=form,
-        )
 
     def rate(self, update: int | float) -> float:
         """The learning rate of an update; updates count from 1."""

@@ -179,7 +179,15 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     if config.minutes is not None:
         updates = prepared.start.most_updates(len(packed), per_epoch)
     form = prepared.parts.schedule
-    schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
+    schedule = Schedule(
+        updates,
+        d_model,
+        warmup=config.warmup or Schedule.warmup,
+        factor=config.rate_factor or Schedule.factor,
+        anneal=config.anneal,
+        decay=config.decay or Schedule.decay,
+        form=form,
+    )
     with prepared.parts.blamed("the schedule", "schedule"):
         for thousandth in range(1000):  # a rate below zero is refused now, not at its update
             schedule.rate(1 + thousandth * updates // 1000)

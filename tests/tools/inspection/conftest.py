@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from torch import Tensor, nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.model.transformer import Transformer
@@ -68,12 +66,7 @@ def parts():
     layers = {"num_encoder_layers": 2, "num_decoder_layers": 1, "dropout": 0.5}
     vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
     model = Transformer(ModelConfig(**(sizes | layers | vocabulary)))
-    return SimpleNamespace(
-        model=model,
-        source_tokenizer=tokenizer,
-        target_tokenizer=tokenizer,
-        preprocessing=Preprocessing(),
-    )
+    return Bundle(model, tokenizer, tokenizer)
 
 
 def ids(tokenizer: Tokenizer, texts: Sequence[str]) -> Tensor:

@@ -6,11 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.bundle import TranslatorParts
+from glassformer.bundle import Bundle
 from glassformer.support.errors import InputError, UsageError, check_choice
 from glassformer.tools.inspection.capture import capture, twin
 from glassformer.tools.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
 from glassformer.tools.inspection.trace.subwords import ended_ids, token_labels
+from glassformer.translator import Translator
 
 __all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_of", "check_index"]
 
@@ -22,7 +23,7 @@ PART_NAMES: dict[AttentionPart, str] = {
 AXES_LABELS: dict[AttentionPart, tuple[str, str]] = {
     "encoder": ("query (source)", "key (source)"),
     "decoder": ("query (target)", "key (target)"),
-    "cross": ("query (target)", "key (source)"),
+    "cross": ("query (target): the token it predicts", "key (source)"),
 }
 
 
@@ -39,39 +40,27 @@ class Attention:
     query_labels: list[str]
     key_labels: list[str]
 
-    @property
-    def axes_labels(self) -> tuple[str, str]:
-        rows, columns = AXES_LABELS[self.part]
-        return f"{rows}: the token it predicts" if self.part == "cross" else rows, columns
-
 
 def attention_of(
-    parts: TranslatorParts, source_text: str, target_text: str, *, part: AttentionPart = "cross"
+    translator: Translator | Bundle, source: str, target: str, *, part: AttentionPart = "cross"
 ) -> Attention:
     """Run the model once on a sentence pair, and keep the weights of one part."""
     check_choice("part", part, ATTENTION_PATHS)
-    if not source_text.strip():
+    if not source.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
-    config = parts.model.config
-    source = ended_ids(
-        parts.source_tokenizer, source_text, config.max_length_of_source, name="the source"
-    )
-    written = ended_ids(parts.target_tokenizer, target_text, config.max_length, name="the target")
+    (of_source, of_target), config = translator.tokenizers, translator.model.config
+    ids = ended_ids(of_source, source, config.max_length_of_source, name="the source")
+    written = ended_ids(of_target, target, config.max_length, name="the target")
     read = [config.bos_id, *written[:-1]]
-    model = twin(parts.model).eval()  # without dropout
+    model = twin(translator.model).eval()  # without dropout
     device = model.output_weight.device
     with torch.no_grad(), capture(model) as sublayers:
-        model(torch.tensor([source], device=device), torch.tensor([read], device=device))
+        model(torch.tensor([ids], device=device), torch.tensor([read], device=device))
     wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(sublayers))}
     maps = [weights[0] for name, weights in sublayers.attention_maps() if name in wanted]
-    of_source = token_labels(parts.source_tokenizer, source)
-    of_read, of_written = (token_labels(parts.target_tokenizer, ids) for ids in (read, written))
-    labels = {
-        "encoder": (of_source, of_source),
-        "decoder": (of_read, of_read),
-        "cross": (of_written, of_source),
-    }
-    return Attention(part, torch.stack(maps).float().cpu(), *labels[part])
+    keys = token_labels(of_target, read) if part == "decoder" else token_labels(of_source, ids)
+    queries = token_labels(of_target, written) if part == "cross" else keys
+    return Attention(part, torch.stack(maps).float().cpu(), queries, keys)
 
 
 def check_index(name: str, index: int | None, count: int) -> None:

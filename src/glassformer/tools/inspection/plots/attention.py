@@ -2,7 +2,12 @@
 
 from typing import Literal
 
-from glassformer.tools.inspection.attention_of import PART_NAMES, Attention, check_index
+from glassformer.tools.inspection.attention_of import (
+    AXES_LABELS,
+    PART_NAMES,
+    Attention,
+    check_index,
+)
 from glassformer.tools.inspection.plots.canvas import Figure
 from glassformer.tools.inspection.plots.tensors import plot_attention
 
@@ -38,6 +43,7 @@ def plot_attention_of(
     words = (attention.query_labels, attention.key_labels)
     title = PART_NAMES[attention.part]
     figure = plot_attention(weights, *words, rows=rows, columns=columns, title=title)
-    figure.supylabel(attention.axes_labels[0])
-    figure.supxlabel(attention.axes_labels[1])
+    queries, keys = AXES_LABELS[attention.part]
+    figure.supylabel(queries)
+    figure.supxlabel(keys)
     return figure

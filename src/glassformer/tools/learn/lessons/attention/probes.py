@@ -9,8 +9,6 @@ from glassformer.tools.learn.attention_probes import sums_to_one
 from glassformer.tools.learn.check import Check, Probe, Solution, probe, unchanged, unpacked
 from glassformer.tools.learn.inputs import given, hides, numbers
 
-__all__ = ["CHECK"]
-
 
 def _attended(text: str, mask: Tensor | None = None, *, reverse: bool = False) -> Probe:
     """A probe with random inputs; keys and values may come in reversed order."""

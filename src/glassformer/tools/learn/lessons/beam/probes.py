@@ -13,8 +13,6 @@ from glassformer.tools.learn.check import Check, Probe, Results, Solution, liste
 from glassformer.tools.learn.inputs import given, numbers
 from glassformer.tools.learn.table_model import TableModel
 
-__all__ = ["CHECK"]
-
 BOS, EOS = 1, 2
 IDS = Vocabulary(bos_id=BOS, eos_id=EOS)
 

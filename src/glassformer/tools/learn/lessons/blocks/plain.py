@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-__all__ = ["layer_norm"]
-
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """The formula that torch has as ``nn.LayerNorm``, which the package uses."""

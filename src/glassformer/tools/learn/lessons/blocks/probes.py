@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, numbers
 
-__all__ = ["CHECK"]
-
 SMALL = [[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]], [[0.0, 4.0, 1.0], [6.0, 1.0, 1.0]]]
 
 

@@ -11,8 +11,6 @@ from torch import Tensor
 from glassformer.tools.learn.check import Check, Evidence, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given, picks
 
-__all__ = ["CHECK"]
-
 
 def _triangle(length: int) -> Probe:
     def triangle(solution: Solution) -> dict[str, Any]:

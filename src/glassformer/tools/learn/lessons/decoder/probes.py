@@ -10,8 +10,6 @@ from glassformer import DecoderBlock
 from glassformer.tools.learn.check import Check, Results, Solution, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, hides, numbers
 
-__all__ = ["CHECK"]
-
 
 def two_words(solution: Solution) -> dict[str, Any]:
     """two target words (1, 2, 4), a memory of two words (1, 2, 4), one head, post-norm, no masks"""

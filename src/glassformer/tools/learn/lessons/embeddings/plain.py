@@ -4,8 +4,6 @@ from torch import Tensor, nn
 
 from glassformer.model.embeddings import ScaledEmbedding
 
-__all__ = ["Transformer"]
-
 
 class Transformer(nn.Module):
     """The target embedding, and the projection with the same table (section 3.4)."""

@@ -8,8 +8,6 @@ from torch import Tensor
 from glassformer.tools.learn.check import Check, Results, Solution
 from glassformer.tools.learn.inputs import given, numbers
 
-__all__ = ["CHECK"]
-
 
 def one_token(solution: Solution) -> dict[str, Any]:
     """tokens [[1]], table [[0, 0], [3, 4]]"""

@@ -9,8 +9,6 @@ from glassformer import EncoderBlock
 from glassformer.tools.learn.check import Check, Solution, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, hides, numbers
 
-__all__ = ["CHECK"]
-
 
 def one_word(solution: Solution) -> dict[str, Any]:
     """one word [1, 2, 3, 5], one head, post-norm, no mask"""

@@ -12,8 +12,6 @@ from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given, numbers
 from glassformer.tools.learn.table_model import TableModel
 
-__all__ = ["CHECK"]
-
 IDS = Vocabulary(bos_id=1, eos_id=2)
 
 

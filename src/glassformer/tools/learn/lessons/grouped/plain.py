@@ -4,8 +4,6 @@ from torch import Tensor
 
 from glassformer.model.attention import scaled_dot_product_attention
 
-__all__ = ["grouped_attention", "pooled"]
-
 
 def grouped_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None

@@ -8,8 +8,6 @@ from glassformer.tools.learn.attention_probes import attention_probes
 from glassformer.tools.learn.check import Check, Solution
 from glassformer.tools.learn.inputs import numbers
 
-__all__ = ["CHECK"]
-
 
 def six_heads(solution: Solution) -> dict[str, Any]:
     """6 heads with one query each, 2 groups with one key each; the value is the group's number"""

@@ -9,8 +9,6 @@ from torch import Tensor
 from glassformer.tools.learn.check import Check, Results, Solution, unchanged
 from glassformer.tools.learn.inputs import filled, hides, numbers
 
-__all__ = ["CHECK"]
-
 HEADS, WIDTH, D_MODEL = 3, 5, 15
 
 

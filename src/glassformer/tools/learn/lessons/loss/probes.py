@@ -17,8 +17,6 @@ from glassformer.tools.learn.check import (
 )
 from glassformer.tools.learn.inputs import given, numbers, picks
 
-__all__ = ["CHECK"]
-
 
 def _sentence(text: str, logits: list[list[float]], labels: list[int], **settings: Any) -> Probe:
     return probe(

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 
-__all__ = ["minimum_risk", "overlap"]
-
 
 def overlap(hypothesis: str, reference: str) -> float:
     """The F1 score between the words of two texts."""

@@ -8,8 +8,6 @@ import torch
 from glassformer.tools.learn.check import Check, Probe, Solution, probe
 from glassformer.tools.learn.lessons.minimum_risk.plain import overlap
 
-__all__ = ["CHECK"]
-
 
 def _overlaps(*pairs: tuple[str, str]) -> Probe:
     def overlaps(solution: Solution) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from glassformer.tools.learn.attention_probes import sums_to_one
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given, hides, numbers
 
-__all__ = ["CHECK"]
-
 
 def _masked(tokens: list[list[int]], pad: int) -> Probe:
     return probe(

@@ -10,8 +10,6 @@ from glassformer import sinusoidal_positions
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe, unchanged
 from glassformer.tools.learn.inputs import Known, numbers
 
-__all__ = ["CHECK"]
-
 
 def _table(length: int, d_model: int, **options: Any) -> Probe:
     return probe(

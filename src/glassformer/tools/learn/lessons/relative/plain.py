@@ -7,8 +7,6 @@ from torch import Tensor
 
 from glassformer.model.attention import masked_softmax
 
-__all__ = ["clipped_distances", "relative_attention"]
-
 
 def clipped_distances(q_len: int, k_len: int, most: int) -> Tensor:
     """The row of the table for each query and key (section 3.2)."""

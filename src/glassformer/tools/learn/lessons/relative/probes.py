@@ -9,8 +9,6 @@ from glassformer.tools.learn.attention_probes import attention_probes, position_
 from glassformer.tools.learn.check import Check, Probe, Solution, probe
 from glassformer.tools.learn.inputs import numbers
 
-__all__ = ["CHECK"]
-
 
 def _rows(*sizes: int) -> Probe:
     text = "q_len {}, k_len {}, most {}".format(*sizes)

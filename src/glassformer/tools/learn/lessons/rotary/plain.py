@@ -5,8 +5,6 @@ from torch import Tensor
 
 from glassformer.model.attention import scaled_dot_product_attention
 
-__all__ = ["rotary_angles", "rotary_attention", "rotated"]
-
 
 def rotary_angles(positions: Tensor, d_head: int) -> Tensor:
     """The angle of each pair at each position (equation 15), in float64."""

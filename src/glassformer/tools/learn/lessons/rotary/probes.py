@@ -9,8 +9,6 @@ from glassformer.tools.learn.attention_probes import attention_probes, position_
 from glassformer.tools.learn.check import Check, Probe, Solution, probe
 from glassformer.tools.learn.inputs import numbers
 
-__all__ = ["CHECK"]
-
 
 def _angles(positions: list[int], d_head: int) -> Probe:
     return probe(

@@ -7,8 +7,6 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-__all__ = ["Block", "running_attention", "running_sum"]
-
 Block: TypeAlias = tuple[Tensor, Tensor, Tensor | None]
 """Some keys, their values, and their mask."""
 

@@ -13,8 +13,6 @@ from glassformer.tools.learn.check import Check, Probe, Solution, probe, unchang
 from glassformer.tools.learn.inputs import numbers
 from glassformer.tools.learn.lessons.running.plain import Block
 
-__all__ = ["CHECK"]
-
 
 def _summed(*scores: float) -> Probe:
     def summed(solution: Solution) -> dict[str, float]:

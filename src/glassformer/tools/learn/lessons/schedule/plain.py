@@ -3,8 +3,6 @@
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["AdamState", "adam_step"]
-
 AdamState = tuple[int, Float[Tensor, "*axes"], Float[Tensor, "*axes"]]
 """The number of updates so far, the mean of the gradients, the mean of their squares."""
 

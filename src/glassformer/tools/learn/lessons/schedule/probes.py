@@ -9,8 +9,6 @@ from glassformer.tools.learn.check import Check, Probe, Results, Solution, liste
 from glassformer.tools.learn.inputs import given, numbers
 from glassformer.tools.learn.lessons.schedule.plain import AdamState
 
-__all__ = ["CHECK"]
-
 
 def _rates(*updates: int, **settings: float) -> Probe:
     def rates(solution: Solution) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 from collections import Counter
 from itertools import pairwise
 
-__all__ = ["Pair", "Subwords", "characters", "count_pairs", "encode", "learn_merges", "merge_pair"]
-
 Subwords = tuple[str, ...]
 Pair = tuple[str, str]
 

@@ -5,8 +5,6 @@ from typing import Any
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
 from glassformer.tools.learn.lessons.subwords.plain import Pair, Subwords
 
-__all__ = ["CHECK"]
-
 FIVE_WORDS = {"sing": 5, "singer": 2, "ring": 3, "king": 4, "bringing": 1}
 
 

@@ -12,8 +12,6 @@ from glassformer.model.cache import Memory
 from glassformer.tools.learn.check import Check, Solution, unchanged
 from glassformer.tools.learn.inputs import filled, hides, numbers, picks
 
-__all__ = ["CHECK"]
-
 PAD = 4
 CONFIG = ModelConfig(
     source_vocab_size=19,
