@@ -136,8 +136,7 @@ class TextEngine:
             chosen = [texts[place] for place in places]
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
-            segments = [segment for row in rows for segment in row]
-            return list(self.translations(chosen, rows, self._decoded(segments, forced, options)))
+            return list(self.translations(chosen, rows, self.search(rows, options, forced)))
 
         chunks = _chunks(texts, self.engine.at_once)
         by_place: dict[int, Translation] = {}
@@ -149,10 +148,17 @@ class TextEngine:
                 advance(len(places))
         return [by_place[place] for place in range(len(texts))]
 
-    def _decoded(
-        self, segments: Sequence[Segment], forced: Sequence[Sequence[int]], options: SearchOptions
+    def search(
+        self,
+        rows: Sequence[Sequence[Segment]],
+        options: SearchOptions,
+        forced: Sequence[Sequence[int]] = (),
     ) -> list[list[Hypothesis]]:
-        """The hypotheses of each segment; an open capture sees one segment after another."""
+        """The hypotheses of each segment of all texts, which begin with the ids in ``forced``.
+
+        An open capture sees one segment after another.
+        """
+        segments = [segment for row in rows for segment in row]
         if not reading.get():
             return self.engine.decode(Job([segment.ids for segment in segments], forced), options)
         if options.sampling and len(segments) > 1:
@@ -181,13 +187,6 @@ class TextEngine:
         """The segments of each text."""
         limit = self.longest
         return self.preprocessing.segments(texts, self.source, limit=limit, split=split)
-
-    def search(
-        self, rows: Sequence[Sequence[Segment]], options: SearchOptions
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each segment of all texts."""
-        job = Job([segment.ids for row in rows for segment in row])
-        return self.engine.decode(job, options)
 
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
