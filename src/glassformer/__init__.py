@@ -14,6 +14,7 @@ from opcode import opname
 from pathlib import Path
 from typing import Any
 
+from glassformer.support.errors import nearest
 from glassformer.support.other_names import remedy
 
 __version__ = "0.1.0"
@@ -33,7 +34,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: torch loads in seconds, ``--help`` without it."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    hint = "" if name.startswith("_") else remedy(name, _HOMES)
+    hint = "" if name.startswith("_") else remedy(name, ()) or nearest(name, _HOMES)
     # `from glassformer import X` replaces the message of an AttributeError by its own.
     caller = sys._getframe(1)
     if opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":

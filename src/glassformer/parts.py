@@ -91,7 +91,9 @@ class Parts(ModelParts, DecodingParts):
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
             reason = " ".join(f"{work} fails with {_listed(own)}: {kind}{error}".split())
             if "argument" in reason:
-                forms = filter(None, (getattr(PLAIN, field) for field in own))
+                forms = [form for field in own if (form := getattr(PLAIN, field))]
+                if ".forward()" in reason:
+                    forms = [form.forward for form in forms if hasattr(form, "forward")]
                 wanted = (", ".join(inspect.signature(form).parameters) for form in forms)
                 reason += "".join(f": expected ({parameters})" for parameters in wanted)
             raise InputError(reason) from error

@@ -26,6 +26,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError, counted
+from glassformer.support.reading import told
 from glassformer.text_engine import SegmentTranslation, Translation
 
 __all__ = [
@@ -212,7 +213,9 @@ def word_attention(
     attention: dict[int, WordAttention] = {}
     for places in grouped_by_size(list(map(sum, sizes)), _AT_ONCE):
         group = [pairs[place] for place in places]
-        for place, weights in zip(places, _weights(bundle.model, group, layers), strict=True):
+        with told(sources[places[0]]):
+            of_group = list(_weights(bundle.model, group, layers))
+        for place, weights in zip(places, of_group, strict=True):
             source, target = pairs[place]
             produced, reading = weights[:, :, :-1], weights[:, :, 1:]
             maps = np.stack([produced if row == "output" else reading for row in rows])

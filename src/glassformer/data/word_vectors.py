@@ -1,7 +1,6 @@
 """Reads word vectors in the text format of word2vec, GloVe, fastText and BPEmb."""
 
 from array import array
-from math import isfinite
 from pathlib import Path
 
 import torch
@@ -14,6 +13,7 @@ from glassformer.support.errors import InputError
 __all__ = ["read_vectors"]
 
 _MOST_NUMBERS = 1 << 30
+_GREATEST = torch.finfo(torch.float32).max
 
 
 def read_vectors(path: Path | str) -> tuple[list[str], Float[Tensor, "vocab d_model"]]:
@@ -59,6 +59,6 @@ def read_vectors(path: Path | str) -> tuple[list[str], Float[Tensor, "vocab d_mo
 
 def _is_number(field: str) -> bool:
     try:
-        return isfinite(float(field))
+        return abs(float(field)) <= _GREATEST and "_" not in field
     except ValueError:
         return False

@@ -80,7 +80,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("dropuot", ["dropout", "d_model"])
     " (did you mean 'dropout'?)"
     """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.65)
+    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.65)
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 

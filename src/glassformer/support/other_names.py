@@ -24,11 +24,16 @@ def rows() -> dict[str, list[str]]:
 def remedy(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the name here, or the nearest known name.
 
+    A name here that is none of ``known`` is no remedy. Without ``known``, any name here is one.
+
     >>> remedy("--num-beams", ["--beam"]), remedy("dropuot", ["dropout"])
     (': here it is beam (1 is greedy search)', " (did you mean 'dropout'?)")
     """
-    row = rows().get(name.lstrip("-").replace("-", "_"))
-    return f": here it is {row[1]} ({row[2]})".replace("`", "") if row else nearest(name, known)
+    row, names = rows().get(name.lstrip("-").replace("-", "_")), set(known)
+    options = {*re.findall(r"`(\w+)`", row[1])} if row else set()
+    if row and (not options or not names or options & names):
+        return f": here it is {row[1]} ({row[2]})".replace("`", "")
+    return nearest(name, names)
 
 
 def check_keywords(call: str, given: Iterable[str], known: Iterable[str]) -> None:

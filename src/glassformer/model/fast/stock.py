@@ -41,6 +41,8 @@ def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
         foreign = [n for n, value in attributes if callable(value) and value not in _FUNCTIONS]
         if type(module) not in _STOCK:
             reason = f"is a {type(module).__module__}.{type(module).__qualname__}"
+        elif "add" in foreign:
+            reason = "is in a capture or has its own add"
         elif foreign:
             reason = f"has its own {foreign[0]}"
         elif module._forward_hooks or module._forward_pre_hooks:

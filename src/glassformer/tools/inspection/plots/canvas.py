@@ -8,7 +8,6 @@ In every picture blue is a large number, white is zero, and red is below zero.
 import io
 import tempfile
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 from webbrowser import open as open_in_browser
@@ -67,6 +66,7 @@ BLUES = "Blues"  # from zero (white) to large
 SIGNED = "RdBu"  # from -1 (red) over 0 (white) to 1 (blue)
 COLOURS = ("#08519c", "#e6862e", "#2a9d60", "#b5364a", "#7a55b3", "#5c6670")
 GREY, INK = "#5c6670", "#1b2733"
+_NOT_FINITE = "#b9bfc5"
 
 SUFFIXES = (".png", ".svg")
 
@@ -130,7 +130,7 @@ def picture_suffix(path: Path) -> str:
 
 def tidy(axes: Axes, title: str, *, x: str, y: str) -> None:
     """Title and axis labels, a quiet grid, and no box around the picture."""
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(True, color="#e4e7ea", linewidth=0.8)
@@ -156,24 +156,27 @@ def common_scale(matrices: Sequence[Tensor]) -> dict[str, Any]:
 def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
     """Draw a square for each number, row 0 at the top, with thin lines if the squares are few.
 
-    ``options`` go to ``Axes.imshow``, such as ``vmin`` and ``cmap``.
+    Infinity and NaN are grey. ``options`` go to ``Axes.imshow``, such as ``vmin`` and ``cmap``.
     """
     rows, columns = values.shape
-    image = axes.imshow(values.float().numpy(), interpolation="nearest", **options)
+    options["cmap"] = colormaps.get_cmap(options["cmap"]).with_extremes(bad=_NOT_FINITE)
+    numbers = np.ma.masked_invalid(values.float().numpy())
+    image = axes.imshow(numbers, interpolation="nearest", **options)
     axes.tick_params(length=0)
     axes.spines[:].set_color("#c3c9cf")
     if max(rows, columns) <= 60:
-        axes.set_xticks([column - 0.5 for column in range(1, columns)], minor=True)
-        axes.set_yticks([row - 0.5 for row in range(1, rows)], minor=True)
-        axes.grid(True, which="minor", color="white", linewidth=0.8)
-        axes.tick_params(which="minor", length=0)
+        axes.set_autoscale_on(False)
+        lines: dict[str, Any] = {"color": "white", "linewidth": 0.8}
+        axes.vlines([column - 0.5 for column in range(1, columns)], -0.5, rows - 0.5, **lines)
+        axes.hlines([row - 0.5 for row in range(1, rows)], -0.5, columns - 0.5, **lines)
     return image
 
 
 def write_numbers(axes: Axes, values: Tensor) -> None:
-    """The numbers of a matrix in hundredths, white where the square is dark."""
-    dark = 0.55 * values.abs().max()
-    for row, column in product(*map(range, values.shape)):
+    """The finite numbers of a matrix in hundredths, white where the square is dark."""
+    finite = values.isfinite()
+    dark = 0.55 * values[finite].abs().max() if finite.any() else 0
+    for row, column in finite.nonzero().tolist():
         value = values[row, column]
         colour = "white" if abs(value) > dark else INK
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}

@@ -70,7 +70,7 @@ def label_tokens(axes: Axes, rows: Ticks, columns: Ticks, *, cells: tuple[float,
             size = max(size, 8.0)
             most = max(2, int(len(labels) * cell / 0.5))
             numbers = map(int, MaxNLocator(most, integer=True).tick_values(labels[0], labels[-1]))
-            places = [labels.index(number) for number in numbers if number in labels]
+            places = [labels.index(number) for number in dict.fromkeys(numbers) if number in labels]
         else:
             places = [*range(0, len(labels), 1 + int(size / (72 * cell * 0.95)))]
         shown = [drawable(str(labels[place])) for place in places]
@@ -125,7 +125,9 @@ def noted(figure: Figure) -> Figure:
     room = (0.0, foot, 1.0, 1.0 - foot)
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(rect=room)
+        label = foot if figure.get_supxlabel() else 0.0  # as high as the note
+        engine.set(rect=(0.0, foot + label, 1.0, 1.0 - foot - label))
+        figure.supxlabel(figure.get_supxlabel(), y=foot)
     else:
         figure.axes[0].set_position(room)
     figure.text(0.02, foot / 2, _NOTE, fontsize=7, color=GREY, va="center")

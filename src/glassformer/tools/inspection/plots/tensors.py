@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from glassformer.config import Layout
 from glassformer.model.masks import padding_mask, target_mask
-from glassformer.support.errors import UsageError
+from glassformer.support.errors import UsageError, check_kind
 from glassformer.tools.inspection.attention_of import PART_NAMES
 from glassformer.tools.inspection.plots.canvas import (
     COLOURS,
@@ -33,6 +33,7 @@ from glassformer.tools.inspection.plots.canvas import (
 from glassformer.tools.inspection.plots.lettering import (
     Ticks,
     cell_inches,
+    drawable,
     label_inches,
     label_tokens,
     noted,
@@ -67,7 +68,7 @@ def plot_mask(
     *,
     source: Sequence[str] = (),
     target: Sequence[str] = (),
-    title: str = "Mask",
+    title: str = "",
 ) -> Figure:
     """Any mask, the masks of a batch, or the model's masks for a source, a target, or a pair.
 
@@ -85,8 +86,10 @@ def plot_mask(
     """
     colours = {"cmap": ListedColormap([_HIDDEN, _SEEN]), "vmin": 0, "vmax": 1}
     if mask is None:
-        figure = _draw([_masks(source, target)], "", style=colours)
+        figure = _draw([_masks(source, target)], title, style=colours)
     else:
+        if source or target:
+            raise ValueError("plot_mask: source and target have masks of their own: give no mask")
         shapes = ("q_len k_len", "batch q_len k_len", "batch heads q_len k_len")
         tensor = _tensor("plot_mask", mask, *shapes)
         if tensor.dtype != torch.bool:
@@ -102,7 +105,7 @@ def plot_mask(
         Patch(facecolor=_SEEN, label="may attend"),
         Patch(facecolor=_HIDDEN, label="masked"),
     ]
-    figure.legend(handles=legend, loc="outside right upper", frameon=False)
+    figure.legend(handles=legend, loc="outside right center", frameon=False)
     return figure
 
 
@@ -161,6 +164,12 @@ def plot_positions(
     """
     tensor = _tensor("plot_positions", table, "length d_model").float()
     length, d_model = tensor.shape
+    forms = {"embedded": embedded, "columns": columns, "rows": rows}
+    given = [name for name, value in forms.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"plot_positions: {' and '.join(given)}: give one of them")
+    if apart and given not in (["columns"], ["rows"]):
+        raise ValueError("plot_positions: apart is the distance of curves: give columns or rows")
     if columns is not None:
         points = labels if isinstance(labels, range) else range(length)
         figure = _curves(tensor.T, columns, "column", points, apart)
@@ -233,6 +242,7 @@ def plot_similarity(
     every = range(len(tensor))
     part = every if zoom is None else zoom
     names = (_tokens(labels) or [every])[0]
+    check_kind(part, range, wants="plot_similarity takes zoom=range(first, end)")
     if not part or not {part[0], part[-1], to or 0} <= {*every} or len(part) > _MOST_VECTORS:
         raise ValueError(
             f"plot_similarity: to={to} and zoom={zoom} for {len(every):,} vectors: give indices"
@@ -253,10 +263,10 @@ def plot_similarity(
     for axes, shown in zip(figure.subplots(len(parts), squeeze=False)[:, 0], parts, strict=True):
         axes.plot(every, tensor @ tensor[to], color=COLOURS[0], linewidth=1.8)
         axes.axvspan(part[0], part[-1], color=GREY, alpha=0.1)
-        tidy(axes, "", x="vector", y=f"cosine with {names[to]}")
+        tidy(axes, "", x="vector", y=f"cosine with {drawable(str(names[to]))}")
         axes.set_xlim(shown[0], shown[-1])
-    figure.suptitle(title, fontsize=12)
-    return figure
+    figure.suptitle(title, fontsize=12, parse_math=False)
+    return noted(figure)
 
 
 class _Map(NamedTuple):
@@ -402,14 +412,14 @@ def _draw(
     squares = figure.subplots(len(grid), columns, squeeze=False, **ratios)
     for axes, panel, own in zip(squares.flat, panels, labels, strict=False):
         image = draw_matrix(axes, panel.values, aspect="auto" if cells else "equal", **style)
-        axes.set_title("" if alone else panel.title, fontsize=10)
+        axes.set_title("" if alone else panel.title, fontsize=10, parse_math=False)
         axes.set_anchor("N")
         label_tokens(axes, *own, cells=(wide, high))
     for axes in squares.flat[len(panels) :]:
         axes.remove()
     if alone and scale and longest <= _WRITTEN_IN and image.get_clim()[1] <= 1:
         write_numbers(squares[0, 0], panels[0].values)
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     figure.supylabel(axes_labels[0], fontsize=10)
     figure.supxlabel(axes_labels[1], fontsize=10)
     if scale:
