@@ -11,7 +11,6 @@ the unknown symbol. Decoding does not undo the model's own normalisation.
 A multilingual model reads the language as the first subwords, the prefix of the tokenizer.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import compress
@@ -20,6 +19,7 @@ from typing import SupportsInt
 
 import sentencepiece
 
+from glassformer.support.cores import usable_cores
 from glassformer.support.errors import InputError, check_kind, check_texts
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
@@ -213,7 +213,7 @@ class Tokenizer:
 
 
 def _threads(texts: int) -> int:
-    return min(8, os.cpu_count() or 1, 1 + texts // 64)  # a thread is worth its start for 64 texts
+    return min(8, usable_cores(), 1 + texts // 64)  # a thread is worth its start for 64 texts
 
 
 def escaped(text: str) -> str:

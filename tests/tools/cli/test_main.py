@@ -206,6 +206,13 @@ def test_a_reader_that_has_enough_ends_it_quietly():
         (InputError("a\nb.txt: no such file"), 1, "a b.txt: no such file"),
         (PermissionError(13, "Permission denied", "runs"), 1, "runs: Permission denied"),
         (OSError(28, "No space left on device"), 1, "output: No space left on device"),
+        (
+            FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"),
+            1,
+            "No usable temporary directory found in ['/tmp']: make /tmp writable, in Docker with"
+            " --tmpfs /tmp",
+        ),
+        (OSError("no such thing"), 1, "no such thing"),  # no fault of the output
         (MemoryError(), 1, NO_MEMORY),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, NO_MEMORY),
         (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), 1, NO_MEMORY),

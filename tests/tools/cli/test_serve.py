@@ -100,9 +100,20 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
     assert {line["status"] for line in lines} == {200, 403}
 
 
+@every("host", ["::1", "::", "127.0.0.1", "localhost"])
+def test_a_host_may_stand_in_brackets_as_in_an_address(host):
+    given = ServeOptions(bundles=("a",), host=f"[{host}]")
+    assert given == ServeOptions(bundles=("a",), host=host)
+
+
 @every(
     ("words", "status", "line"),
     [
+        (
+            ["{bundle}", "--root-path", "gf"],
+            2,
+            "--root-path 'gf': expected a path such as /translate",
+        ),
         ([], 2, "BUNDLE [BUNDLE ...] is missing"),
         (["{bundle}", "--port", "70000"], 2, "--port '70000': expected at most 65535"),
         (

@@ -181,6 +181,13 @@ def test_the_address_holds_the_text(page):
     assert page.input_value("#source") == "An old hat."
 
 
+def test_a_link_of_libretranslate_opens_the_page_with_its_text(page, address):
+    page.goto(f"{address}?source=en&target=de&q=An+old+hat.")
+    page.wait_for_selector("#choices li")
+    assert page.input_value("#source") == "An old hat."
+    page.wait_for_url(f"{address}#*text=An+old+hat.*")  # the next text goes to no server's log
+
+
 def test_a_file_is_translated_and_saved(page, translator):
     upload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"A dog runs."}
     page.set_input_files("#file", upload)

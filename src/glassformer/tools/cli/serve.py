@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field, IPvAnyNetwork
+from pydantic import Field, IPvAnyNetwork, field_validator
 
 from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.lines import read_lines
@@ -50,7 +50,10 @@ class ServeOptions(LoadingOptions):
     """Other sites whose pages may send requests, such as https://example.org; * means all sites."""
     trust_proxy: tuple[IPvAnyNetwork, ...] = ()
     """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12. The server takes a
-    client's address from the X-Forwarded-For of a proxy."""
+    client's address from the X-Forwarded-For of a proxy, and the path that the proxy has cut off
+    from its X-Forwarded-Prefix."""
+    root_path: str = ""
+    """Path at which clients reach the server, such as /translate. A proxy may cut it off or not."""
     api_key_file: Path | None = None
     """File with one key a line. The server refuses a request without a key from the file, and reads
     the file anew after SIGHUP."""
@@ -78,6 +81,12 @@ class ServeOptions(LoadingOptions):
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads. 0 means one thread for engine torch if every model's d_model is below
     512, and otherwise all threads."""
+
+    @field_validator("host")
+    @classmethod
+    def _without_brackets(cls, host: str) -> str:
+        """The address of ``[::1]``, as IPv6 stands in a URL."""
+        return host.strip("[]")
 
 
 OPTIONS = ServeOptions
@@ -111,7 +120,11 @@ def run(options: ServeOptions) -> int:
 def _settings(options: ServeOptions) -> Settings:
     from glassformer.tools.web.security import RequestLimits
     from glassformer.tools.web.server import Settings
+    from glassformer.tools.web.sub_path import ROOT_PATH
 
+    root_path = options.root_path.rstrip("/")
+    if root_path and not ROOT_PATH.fullmatch(root_path):
+        raise UsageError(f"--root-path {root_path!r}: expected a path such as /translate")
     if options.allow_host and options.host not in _LOOPBACK:
         raise UsageError(
             f"--allow-host belongs to a server on 127.0.0.1; {options.host} takes any host name"
@@ -136,6 +149,7 @@ def _settings(options: ServeOptions) -> Settings:
         ),
         origins=options.allow_origin,
         proxies=list(map(str, options.trust_proxy)),
+        root_path=root_path,
         access_log=options.access_log,
         warm_up=True,
         through=options.through,

@@ -52,12 +52,13 @@ function nameOf(language) {
 // Take theme, languages and text from the address.
 async function begin() {
   $("unstarted").remove();
-  const address = new URLSearchParams(location.hash.slice(1));
+  const address = new URLSearchParams(location.hash.slice(1) || location.search);
   view.theme = address.get("theme") ?? "";
   const set = (change) => Object.assign(view, change);
   const theme = themeSwitch({ get: () => view, set, listen: () => {} }, () => {});
   $("theme").replaceWith(Object.assign(theme, { id: "theme", className: "quiet" }));
-  $("source").value = address.get("text") ?? $("source").value;
+  // LibreTranslate's links hold the text as `q`.
+  $("source").value = address.get("text") ?? address.get("q") ?? $("source").value;
   await load(address.get("source"), address.get("target"));
 }
 
@@ -167,7 +168,8 @@ function keep(text) {
   const { theme, pair: { source, target } } = view;
   const kept = text.length > view.limit ? "" : text; // browsers bound the address
   const address = { source, target, text: kept, ...(theme ? { theme } : {}) };
-  history.replaceState(null, "", `#${new URLSearchParams(address)}`);
+  const path = location.search ? location.pathname : ""; // without a link's text
+  history.replaceState(null, "", `${path}#${new URLSearchParams(address)}`);
 }
 
 async function translate() {
