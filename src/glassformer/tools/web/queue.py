@@ -9,7 +9,7 @@ Once a batch takes the last item of a request, longer requests add at most an ei
 The longer requests then wait a moment for the answered client's next request. So a long request
 leaves short requests 0.8 of their speed, and still has items in every batch.
 
-The median speed of recent batches predicts the time of each answer. The server refuses a new
+The median speed of recent full batches predicts the time of each answer. The server refuses a new
 request whose answer would be late, and the newest requests if batches become slower.
 
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
@@ -45,7 +45,7 @@ _FIXED_COST = 128
 _GROWTH = 8  # a batch that ends a request takes at most an eighth more from other requests
 _PAUSE = 0.25  # after a short request, the thread waits this share of its time for the next one
 _RECENT = 6  # number of batches whose median speed counts
-_CERTAIN = 0.75  # share of the patience for new requests; later requests and slowness need the rest
+_CERTAIN = 0.85  # share of the patience for new requests; later requests and slowness need the rest
 _NEW = 2.0  # seconds since arrival in which a request is new
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
@@ -104,7 +104,10 @@ class Batcher:
         self._batch_began: float | None = None
         self._budgets: dict[Hashable, int] = defaultdict(lambda: _FIRST_BUDGET)
         self._further: dict[Hashable, int] = defaultdict(lambda: _LARGEST_BUDGET)
-        self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
+        # By key, and by whether the batch was full: small batches make a model look too slow.
+        self._speeds: dict[tuple[Hashable, bool], deque[float]] = defaultdict(
+            lambda: deque(maxlen=_RECENT)
+        )
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
@@ -134,9 +137,9 @@ class Batcher:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
             self._queue.append(request)
-            if self._is_late(request, self._endings()[request]):
+            if (late := self._lateness(request, self._endings()[request])) > 0:
                 self._queue.pop()
-                raise self._too_late()
+                raise self._too_late(late)
             self._changed.notify()
         return request.future
 
@@ -176,29 +179,34 @@ class Batcher:
 
     def _seconds_left(self, request: _Request) -> float:
         """The seconds for the request's items, at the key's median speed; 0 if no batch has run."""
-        speeds = self._speeds.get(request.key)
+        speeds = self._speeds.get((request.key, True)) or self._speeds.get((request.key, False))
         cost = request.cost_left * (1 + _FIXED_COST / self._budgets[request.key])
         return cost / median(speeds) if speeds else 0.0
 
-    def _is_late(self, request: _Request, end: float) -> bool:
-        """Whether an answer ``end`` seconds from now is too late; a new request needs a margin."""
+    def _lateness(self, request: _Request, end: float) -> float:
+        """How late an answer ``end`` seconds from now is, in seconds; a new request has a margin."""
         waited = time.monotonic() - request.since
-        return waited + end > self._patience * (_CERTAIN if waited < _NEW else 1.0)
+        return waited + end - self._patience * (_CERTAIN if waited < _NEW else 1.0)
 
-    def _too_late(self) -> RefusedError:
+    def _too_late(self, seconds: float) -> RefusedError:
         return RefusedError(
             503,
             f"the answer would take longer than {self._patience:g} s:"
             " send less text at once, or try again later",
             reason="queue",
-            headers={"Retry-After": "10"},
+            headers={"Retry-After": str(math.ceil(seconds))},  # by then the queue has room
         )
 
     def _refuse_late_ones(self) -> None:
         """Refuse the newest late requests until every other request gets an answer in time."""
-        while late := [each for each, end in self._endings().items() if self._is_late(each, end)]:
+        while True:
+            lateness = {each: self._lateness(each, end) for each, end in self._endings().items()}
+            late = [each for each, seconds in lateness.items() if seconds > 0]
+            if not late:
+                return
+            newest = max(late, key=attrgetter("since"))
             with suppress(InvalidStateError):  # the client has just cancelled the request
-                max(late, key=attrgetter("since")).future.set_exception(self._too_late())
+                newest.future.set_exception(self._too_late(lateness[newest]))
 
     def _work(self) -> None:
         while batch := self._next_batch():
@@ -263,8 +271,9 @@ class Batcher:
         seconds = time.monotonic() - started
         self._batch_began = None
         cost = sum(request.costs[place] for request, place in batch)
+        full = 2 * cost > self._budgets[first.key]
+        self._speeds[first.key, full].append((_FIXED_COST + cost) / max(seconds, 1e-6))
         self._adapt_budget(first.key, cost, seconds)
-        self._speeds[first.key].append((_FIXED_COST + cost) / max(seconds, 1e-6))
         self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)

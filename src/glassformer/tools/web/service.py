@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ LanguagePair: TypeAlias = tuple[str, str]
 
 _MAX_ITEM = 1000  # subwords of a text in an HTML document, which stays whole in one batch
 _SAMPLE = 500  # characters from which the server detects a language
+_WARM_UP = 2.0  # seconds in which a further batch of the warm-up begins
+_FULL_BATCH = 256  # texts of the warm-up's last batches
 _WHOLE_BATCH = 1 << 20  # cost of a trace; over any budget, so that a trace is a batch alone
 
 
@@ -96,8 +99,11 @@ class Service:
     async def warm_up(self) -> None:
         """Let the batcher measure the speed of the translators."""
         with suppress(RefusedError):  # too slow for the server's timeout
-            for pair in 3 * list(self.translators):
-                await self.translate(pair, [language_name(pair[0])] * 8)
+            for pair in self.translators:
+                begin = time.monotonic()
+                for texts in (8, 8, 8, _FULL_BATCH):
+                    if time.monotonic() - begin < _WARM_UP:
+                        await self.translate(pair, [language_name(pair[0])] * texts)
 
     def code(self, asked: str) -> str:
         """The served code, as de for DE, deu or de-DE. Raises RefusedError if none matches."""
