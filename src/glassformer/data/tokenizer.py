@@ -12,6 +12,7 @@ A multilingual model reads the language as the first subwords, the prefix of the
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -106,6 +107,15 @@ class Tokenizer:
         """
         serialized = read_bytes(Path(path), most_bytes=MOST_BYTES)
         return cls(serialized, name=str(path), prefix=prefix, known=known)
+
+    def with_prefix(self, prefix: Sequence[str]) -> "Tokenizer":
+        """The tokenizer of another prefix; both share one SentencePiece model."""
+        other = copy(self)
+        vars(other).pop("fingerprint", None)
+        other.prefix = tuple(prefix)
+        other.prefix_ids = tuple(map(self._model.piece_to_id, other.prefix))
+        _require_symbols(other, "tokenizer model")
+        return other
 
     def save(self, path: str | Path) -> None:
         """Write the model; a killed process leaves the old file or the new file, whole."""

@@ -26,7 +26,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -137,9 +137,10 @@ class Batcher:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
             self._queue.append(request)
-            if (late := self._lateness(request, self._endings()[request])) > 0:
+            end = self._endings()[request]
+            if self._is_late(request, end):
                 self._queue.pop()
-                raise self._too_late(late)
+                raise self._too_late(end)
             self._changed.notify()
         return request.future
 
@@ -183,30 +184,26 @@ class Batcher:
         cost = request.cost_left * (1 + _FIXED_COST / self._budgets[request.key])
         return cost / median(speeds) if speeds else 0.0
 
-    def _lateness(self, request: _Request, end: float) -> float:
-        """How late an answer ``end`` seconds from now is, in seconds; a new request has a margin."""
+    def _is_late(self, request: _Request, end: float) -> bool:
+        """Whether an answer ``end`` seconds from now is too late; a new request needs a margin."""
         waited = time.monotonic() - request.since
-        return waited + end - self._patience * (_CERTAIN if waited < _NEW else 1.0)
+        return waited + end > self._patience * (_CERTAIN if waited < _NEW else 1.0)
 
-    def _too_late(self, seconds: float) -> RefusedError:
+    def _too_late(self, end: float) -> RefusedError:
         return RefusedError(
             503,
             f"the answer would take longer than {self._patience:g} s:"
             " send less text at once, or try again later",
             reason="queue",
-            headers={"Retry-After": str(math.ceil(seconds))},  # by then the queue has room
+            headers={"Retry-After": str(math.ceil(end))},  # by then the others are answered
         )
 
     def _refuse_late_ones(self) -> None:
         """Refuse the newest late requests until every other request gets an answer in time."""
-        while True:
-            lateness = {each: self._lateness(each, end) for each, end in self._endings().items()}
-            late = [each for each, seconds in lateness.items() if seconds > 0]
-            if not late:
-                return
-            newest = max(late, key=attrgetter("since"))
+        while late := [each for each in self._endings().items() if self._is_late(*each)]:
+            newest, end = max(late, key=lambda each: each[0].since)
             with suppress(InvalidStateError):  # the client has just cancelled the request
-                newest.future.set_exception(self._too_late(lateness[newest]))
+                newest.future.set_exception(self._too_late(end))
 
     def _work(self) -> None:
         while batch := self._next_batch():

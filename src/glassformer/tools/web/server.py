@@ -95,7 +95,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> Sub
     limits = settings.limits
     batcher = Batcher(patience=limits.timeout, observe=metrics.batch, waited=metrics.waits.observe)
     metrics.waiting.set_function(lambda: batcher.waiting)
-    for pair, name in zip(by_pair, translators, strict=True):
+    for pair, name in zip(by_pair, translators, strict=False):  # the own pair of each bundle
         metrics.translators.labels(__version__, *pair, Path(name).name).set(1)
     glossaries = dict(zip(by_pair, settings.glossaries, strict=False))
     service = Service(
