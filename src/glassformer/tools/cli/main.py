@@ -166,12 +166,12 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _of_system(error: OSError) -> str:
-    """The system's reason, after the name of the file, or of the output that cannot be written."""
-    reason = str(error.strerror or error)
-    if "temporary directory" in reason:  # Python's and Matplotlib's, in a read-only container
-        reason += ": make /tmp writable, in Docker with --tmpfs /tmp"
+    """The system's reason, after the name of the file or output that it concerns."""
     place = error.filename or ("output" if error.errno in _OF_OUTPUT else None)
-    return f"{place}: {reason}" if place else reason
+    text = f"{place}: {error.strerror or error}" if place else str(error.strerror or error)
+    # Python's and Matplotlib's words, as in a read-only container
+    lacking = "temporary directory" in text
+    return text + ": make /tmp writable, in Docker with --tmpfs /tmp" * lacking
 
 
 def _print_error(error: object, status: int) -> int:

@@ -95,13 +95,13 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> Sub
     limits = settings.limits
     batcher = Batcher(patience=limits.timeout, observe=metrics.batch, waited=metrics.waits.observe)
     metrics.waiting.set_function(lambda: batcher.waiting)
-    for pair, name in zip(by_pair, translators, strict=False):  # the own pair of each bundle
+    for pair, name in zip(by_pair, translators, strict=True):
         metrics.translators.labels(__version__, *pair, Path(name).name).set(1)
     glossaries = dict(zip(by_pair, settings.glossaries, strict=False))
     service = Service(
         by_pair, batcher, settings.beam, glossaries, limits.max_subwords, settings.through
     )
-    if settings.through and len(service.pairs) == len(by_pair):
+    if settings.through and service.pairs == replace(service, through=None).pairs:
         raise UsageError(
             f"{settings.through}: expected a bundle into this language, and a bundle from it into"
             " another language",

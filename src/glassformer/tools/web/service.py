@@ -58,9 +58,8 @@ _WHOLE_BATCH = 1 << 20  # cost of a trace; over any budget, so that a trace is a
 def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguagePair, Translator]:
     """The translators by source and target language, from translators by bundle name.
 
-    First comes the own pair of each bundle, in order. A multilingual bundle has all other pairs of
-    its languages that are no other bundle's own. A bundle without languages translates from
-    "source" to "target".
+    Of a multilingual bundle only the pair counts that stands in it, or that the user chose. A
+    bundle without languages translates from "source" to "target".
 
     Raises UsageError if two bundles have the same pair.
     """
@@ -73,9 +72,6 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
                 " serve one of them, or start a server for each"
             )
         names[pair] = name
-    for name, translator in translators.items():
-        for pair in translator.bundle.pairs:
-            names.setdefault(pair, name)
     return {pair: translators[name] for pair, name in names.items()}
 
 
@@ -97,29 +93,25 @@ class Service:
     @cached_property
     def pairs(self) -> list[LanguagePair]:
         """The pairs with a translator, then the pairs with the pivot language `through`."""
-        sources = [source for source, target in self.translators if target == self.through]
-        targets = [target for source, target in self.translators if source == self.through]
+        sources = [source for source, target in self._all if target == self.through]
+        targets = [target for source, target in self._all if source == self.through]
         two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
-        return list(dict.fromkeys([*self.translators, *two]))
+        return list(dict.fromkeys([*self._all, *two]))
 
     @cached_property
-    def bundles(self) -> dict[LanguagePair, Translator]:
-        """The translator of each bundle by its own pair."""
-        own: dict[int, LanguagePair] = {}
-        for pair, translator in self.translators.items():
-            own.setdefault(id(translator), pair)
-        return {pair: self.translators[pair] for pair in own.values()}
+    def _all(self) -> dict[LanguagePair, Translator]:
+        """`translators`, then multilingual ones by their further pairs."""
+        further = {pair: each for each in self.translators.values() for pair in each.bundle.pairs}
+        return {**self.translators, **further, **self.translators}
 
     def translator(self, pair: LanguagePair) -> Translator:
         """The translator of a pair; the pairs of a multilingual bundle share its model."""
-        translator = self.translators[pair]
-        several = translator.bundle.language_tokens is not None
-        return translator.between(*pair) if several else translator
+        return self.translators.get(pair) or self._all[pair].between(*pair)
 
     async def warm_up(self) -> None:
         """Let the batcher measure the speed of the translators."""
         with suppress(RefusedError):  # too slow for the server's timeout
-            for pair in self.bundles:
+            for pair in self.translators:
                 begin = time.monotonic()
                 for texts in (8, 8, 8, _FULL_BATCH):
                     if time.monotonic() - begin < _WARM_UP:
@@ -128,7 +120,7 @@ class Service:
     @cached_property
     def codes(self) -> dict[str, str]:
         """The served codes, by the same codes in small letters."""
-        return {code.lower(): code for pair in self.translators for code in pair}
+        return {code.lower(): code for pair in self._all for code in pair}
 
     def code(self, asked: str) -> str:
         """The served code, as de for DE, deu or de-DE. Raises RefusedError if none matches."""
@@ -157,7 +149,7 @@ class Service:
         only languages of a pair with that target count.
         """
         sources = {pair[0] for pair in self.pairs if target in (None, pair[1])}
-        pairs = {pair[0]: pair for pair in self.translators if pair[0] in sources}
+        pairs = {pair[0]: pair for pair in self._all if pair[0] in sources}
         if not pairs:
             return await self.detect(texts)
         sample = "\n".join(texts)[:_SAMPLE]
@@ -185,7 +177,7 @@ class Service:
         """The trigrams of each language, from the bundles that have trigrams."""
         return {
             language: profile
-            for pair, each in self.bundles.items()
+            for pair, each in self.translators.items()
             for language, profile in zip(pair, each.bundle.trigrams or (), strict=False)
         }
 
@@ -211,11 +203,11 @@ class Service:
                 examples=list(translator.bundle.examples) if examples else [],
                 languages=list(dict.fromkeys(chain(*translator.bundle.pairs[1:]))),
             )
-            for (source, target), translator in self.bundles.items()
+            for (source, target), translator in self.translators.items()
         ]
         return infos + [
             TranslatorInfo(source=source, target=target, through=self.through)
-            for source, target in self.pairs[len(self.translators) :]
+            for source, target in self.pairs[len(self._all) :]
         ]
 
     async def documents(self, asked: TranslateRequest) -> TranslateResponse:
@@ -223,7 +215,7 @@ class Service:
         (source, target), detected = await self._languages(asked)
         if source == target:
             documents = [Document(text=text) for text in asked.texts]
-        elif (source, target) in self.translators:
+        elif (source, target) in self._all:
             documents = await self._translated((source, target), asked)
         else:
             documents = await self._translated_twice((source, target), asked)
@@ -349,7 +341,7 @@ class Service:
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
-        if pair not in self.translators:
+        if pair not in self._all:
             raise RefusedError(400, f"{pair[0]} to {pair[1]} has no single translator to trace")
         options = {name: value for name, value in request if name not in ("source", "target")}
         terms = self.glossaries.get(pair, NO_TERMS)

@@ -1,7 +1,4 @@
-"""Lets the server stand below a path of another host, as in ``https://example.org/translate/``.
-
-Every absolute address of an answer then begins with that path.
-"""
+"""Lets the server stand below a path of another host, as in ``https://example.org/translate/``."""
 
 from __future__ import annotations
 
@@ -32,14 +29,11 @@ class SubPath:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            cut = self._cut_by_proxy(scope)
+            host, _ = scope.get("client") or ("", 0)
+            cut = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
+            if host not in self.trusted or not ROOT_PATH.fullmatch(cut):
+                cut = ""
             root, path = cut or self.root, scope["path"]
-            if cut or not path.startswith(f"{root}/"):
-                path = root + path
-            scope = {**scope, "root_path": root, "path": path}
+            whole = path if path.startswith(f"{root}/") and not cut else root + path
+            scope = {**scope, "root_path": root, "path": whole}
         await self.app(scope, receive, send)
-
-    def _cut_by_proxy(self, scope: Scope) -> str:
-        host, _ = scope.get("client") or ("", 0)
-        prefix = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
-        return prefix if host in self.trusted and ROOT_PATH.fullmatch(prefix) else ""
