@@ -100,12 +100,6 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
     assert {line["status"] for line in lines} == {200, 403}
 
 
-@every("host", ["::1", "::", "127.0.0.1", "localhost"])
-def test_a_host_may_stand_in_brackets_as_in_an_address(host):
-    given = ServeOptions(bundles=("a",), host=f"[{host}]")
-    assert given == ServeOptions(bundles=("a",), host=host)
-
-
 @every(
     ("words", "status", "line"),
     [
@@ -145,6 +139,12 @@ def test_a_host_may_stand_in_brackets_as_in_an_address(host):
             "{bundle}/none: no such file",
         ),
         (["{bundle}", "--port", "0", "--host", "256.0.0.1"], 1, "cannot listen on 256.0.0.1:0"),
+        (["{bundle}", "--port", "0", "--host", "[::g]"], 1, "cannot listen on ::g:0"),
+        (
+            ["{bundle}", "--host", "[::]", "--allow-host", "mine.example"],
+            2,
+            "--allow-host belongs to a server on 127.0.0.1; :: takes any host name",
+        ),
         (
             ["{bundle}", "--port", "0", "--host", "a..b"],
             1,

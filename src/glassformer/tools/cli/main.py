@@ -3,7 +3,6 @@
 The exit status is 0 for success, 1 for failed work, 2 for a wrong call.
 """
 
-import errno
 import io
 import os
 import shutil
@@ -46,7 +45,6 @@ _LESS_MEMORY = {
     "evaluate": "give a smaller --beam",
     "serve": "give a smaller --max-chars or --beam",
 }
-_OF_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EINVAL}
 _LESS = "end other programs, or give this one more memory"
 
 
@@ -167,11 +165,10 @@ def _out_of_memory(error: Exception) -> bool:
 
 def _of_system(error: OSError) -> str:
     """The system's reason, after the name of the file or output that it concerns."""
-    place = error.filename or ("output" if error.errno in _OF_OUTPUT else None)
-    text = f"{place}: {error.strerror or error}" if place else str(error.strerror or error)
-    # Python's and Matplotlib's words, as in a read-only container
-    lacking = "temporary directory" in text
-    return text + ": make /tmp writable, in Docker with --tmpfs /tmp" * lacking
+    reason = str(error.strerror or error)
+    if "temporary directory" in reason:  # Python's and Matplotlib's, in a read-only container
+        return f"{reason}: make /tmp writable, in Docker with --tmpfs /tmp"
+    return f"{error.filename or 'output'}: {reason}"
 
 
 def _print_error(error: object, status: int) -> int:

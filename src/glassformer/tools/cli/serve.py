@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field, IPvAnyNetwork, field_validator
+from pydantic import Field, IPvAnyNetwork
 
 from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.lines import read_lines
@@ -82,12 +82,6 @@ class ServeOptions(LoadingOptions):
     """Number of CPU threads. 0 means one thread for engine torch if every model's d_model is below
     512, and otherwise all threads."""
 
-    @field_validator("host")
-    @classmethod
-    def _without_brackets(cls, host: str) -> str:
-        """The address of ``[::1]``, as IPv6 stands in a URL."""
-        return host.strip("[]")
-
 
 OPTIONS = ServeOptions
 
@@ -105,6 +99,7 @@ def run(options: ServeOptions) -> int:
         from glassformer.tools.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
+    options = options.model_copy(update={"host": options.host.strip("[]")})  # as in a URL
     settings = _settings(options)
     listener = listen(options.host, options.port)  # first: the port may be in use
     with listener:

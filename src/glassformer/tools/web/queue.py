@@ -105,9 +105,7 @@ class Batcher:
         self._budgets: dict[Hashable, int] = defaultdict(lambda: _FIRST_BUDGET)
         self._further: dict[Hashable, int] = defaultdict(lambda: _LARGEST_BUDGET)
         # By key, and by whether the batch was full: small batches make a model look too slow.
-        self._speeds: dict[tuple[Hashable, bool], deque[float]] = defaultdict(
-            lambda: deque(maxlen=_RECENT)
-        )
+        self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
