@@ -193,7 +193,7 @@ class Batcher:
             f"the answer would take longer than {self._patience:g} s:"
             " send less text at once, or try again later",
             reason="queue",
-            headers={"Retry-After": str(math.ceil(end))},  # by then the others are answered
+            headers={"Retry-After": str(math.ceil(end / 2))},  # by then half of the queue is done
         )
 
     def _refuse_late_ones(self) -> None:
