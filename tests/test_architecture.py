@@ -82,6 +82,7 @@ READERS = {
     "data/file_formats": "lines of texts, which data/lines bounds",
     "data/lines": "texts, by a door of their own",
     "data/token_store": "ids that this program has packed, with their hashes",
+    "support/cores": "the kernel's files on this process",
     "support/other_names": "the package's own table of names",
     "tools/cli/backtranslate": "its own unfinished output",
     "tools/learn/edits": "the package's own files",

@@ -11,6 +11,7 @@ reads it.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -89,16 +90,23 @@ class Bundle:
             return self
         first, second = self.language_tokens.pair(source or of_source, target or of_target)
         prefixes = self.language_tokens.prefixes(first, second)
-        tokenizers = [
-            Tokenizer(tokenizer.serialized, prefix=prefix, known=tokenizer.known)
-            for tokenizer, prefix in zip(self.tokenizers, prefixes, strict=True)
-        ]
         return replace(
             self,
-            source_tokenizer=tokenizers[0],
-            target_tokenizer=tokenizers[1],
+            source_tokenizer=self.source_tokenizer.with_prefix(prefixes[0]),
+            target_tokenizer=self.target_tokenizer.with_prefix(prefixes[1]),
             languages=(first, second) if first else None,
         )
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs of languages that :meth:`between` takes, its own pair first."""
+        own = self.languages or ("source", "target")
+        if self.language_tokens is None:
+            return [own]
+        codes = list(self.language_tokens.subwords)
+        sources = codes if self.language_tokens.before == "each" else [own[0]]
+        others = [pair for pair in product(sources, codes) if pair[0] != pair[1]]
+        return list(dict.fromkeys([self.languages or others[0], *others]))
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:

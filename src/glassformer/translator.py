@@ -25,6 +25,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, SearchOptions, TorchEngine
+from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import Sampling
 from glassformer.model.forms import check_record
 from glassformer.model.transformer import Transformer
@@ -146,6 +147,15 @@ class Translator:
     def __post_init__(self) -> None:
         check_kind(self.bundle, Bundle, wants="Translator takes a bundle (see Translator.load)")
 
+    def between(self, source: str, target: str) -> "Translator":
+        """The translator of another pair of a multilingual model; both share one model.
+
+        Raises UsageError for a language that the model does not know.
+        """
+        bundle, engine = self.bundle.between(source, target), self.engine or self._torch_engine
+        vocabulary = Vocabulary.of(bundle.target_tokenizer)
+        return replace(self, bundle=bundle, engine=engine.with_target(vocabulary))
+
     def __repr__(self) -> str:
         source, target = self.bundle.languages or ("source", "target")
         parameters = sum(weight.numel() for weight in self.model.parameters())
@@ -153,7 +163,8 @@ class Translator:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the packed weights, which each process packs anew."""
-        return Translator, (self.bundle, self.device, self.engine, self.parts)
+        engine = None if isinstance(self.engine, TorchEngine) else self.engine
+        return Translator, (self.bundle, self.device, engine, self.parts)
 
     @property
     def model(self) -> Transformer:

@@ -11,8 +11,8 @@ the unknown symbol. Decoding does not undo the model's own normalisation.
 A multilingual model reads the language as the first subwords, the prefix of the tokenizer.
 """
 
-import os
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import SupportsInt
 
 import sentencepiece
 
+from glassformer.support.cores import usable_cores
 from glassformer.support.errors import InputError, check_kind, check_texts
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
@@ -106,6 +107,15 @@ class Tokenizer:
         """
         serialized = read_bytes(Path(path), most_bytes=MOST_BYTES)
         return cls(serialized, name=str(path), prefix=prefix, known=known)
+
+    def with_prefix(self, prefix: Sequence[str]) -> "Tokenizer":
+        """The tokenizer of another prefix; both share one SentencePiece model."""
+        other = copy(self)
+        vars(other).pop("fingerprint", None)
+        other.prefix = tuple(prefix)
+        other.prefix_ids = tuple(map(self._model.piece_to_id, other.prefix))
+        _require_symbols(other, "tokenizer model")
+        return other
 
     def save(self, path: str | Path) -> None:
         """Write the model; a killed process leaves the old file or the new file, whole."""
@@ -213,7 +223,7 @@ class Tokenizer:
 
 
 def _threads(texts: int) -> int:
-    return min(8, os.cpu_count() or 1, 1 + texts // 64)  # a thread is worth its start for 64 texts
+    return min(8, usable_cores(), 1 + texts // 64)  # a thread is worth its start for 64 texts
 
 
 def escaped(text: str) -> str:

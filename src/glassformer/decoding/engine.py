@@ -130,6 +130,10 @@ class Engine(Protocol):
         """At most `n_best` hypotheses of each source, best first."""
         ...
 
+    def with_target(self, target: Vocabulary, /) -> Engine:
+        """The engine that begins targets with another prefix, such as another language."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchParts:
@@ -176,6 +180,10 @@ class TorchEngine:
                 cores=torch.get_num_threads() if shared else 1,
             ),
         )
+
+    def with_target(self, target: Vocabulary) -> TorchEngine:
+        """The engine of other targets; both share one model."""
+        return replace(self, target=target)
 
     def _search(self, options: SearchOptions) -> Search:
         alpha, n_best = options.length_penalty, options.n_best

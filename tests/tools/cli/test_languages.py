@@ -1,8 +1,12 @@
 """Pairs of languages of a multilingual bundle, through the commands."""
 
+import html
+import pickle  # noqa: TID251  as a process gets a translator
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
+from starlette.testclient import TestClient
 
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
@@ -13,6 +17,8 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError
 from glassformer.support.languages import LanguageTokens
 from glassformer.tools.cli.main import main
+from glassformer.tools.web import service
+from glassformer.tools.web.server import Settings, create_app
 from glassformer.translator import Translator
 
 TOKENS = LanguageTokens({"en": "__en__", "de": "__de__", "sr": "srp_Cyrl"})
@@ -47,6 +53,72 @@ def test_a_bundle_translates_between_any_of_its_languages(many):
     assert other.bundle.model.config == bundle.model.config
     half = bundle.between("sr", None)
     assert half.languages == ("sr", "de")
+
+
+PAIRS = [*permutations(TOKENS.subwords, 2)]
+TEXTS = ["a dog runs", "ein Hund"]
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_translator_has_all_pairs_of_its_languages_and_one_model(many, engine):
+    if engine == "ctranslate2":
+        pytest.importorskip("ctranslate2")
+    own = Translator.load(many, device="cpu", engine=engine)
+    assert sorted(own.bundle.pairs) == sorted(PAIRS)
+    assert own.bundle.pairs[0] == ("en", "de")
+    texts = set()
+    for pair in PAIRS:
+        other = own.between(*pair)
+        alone = Translator.load(many, device="cpu", engine=engine, languages=pair)
+        assert other.translate(TEXTS) == alone.translate(TEXTS)
+        assert other.score(TEXTS, TEXTS) == alone.score(TEXTS, TEXTS)
+        assert other.model is own.model
+        assert other.source_tokenizer.fingerprint == alone.source_tokenizer.fingerprint
+        texts.add(other.translate(TEXTS)[0].text)
+        if engine == "torch":
+            assert pickle.loads(pickle.dumps(other)).translate(TEXTS) == alone.translate(TEXTS)
+    assert len(texts) > 2  # the pair does matter
+
+
+def test_a_server_has_all_pairs_of_a_bundle(many):
+    """Beside a bundle of one of the pairs, which keeps it."""
+    several = Translator.load(many, device="cpu")
+    bundle = replace(several.between("sr", "de").bundle, language_tokens=None)
+    one = Translator(bundle)
+    app = create_app({"many": several, "one": one}, Settings(beam=1, hosts=None))
+    with TestClient(app) as client:
+
+        def ask(path, **question):
+            answer = client.post(path, json=question)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        languages = {each["code"]: each["targets"] for each in client.get("/languages").json()}
+        assert languages == {"de": ["en", "sr"], "en": ["de", "sr"], "sr": ["de", "en"]}
+        infos = client.get("/api/v1/translators").json()
+        assert [(each["source"], each["target"]) for each in infos] == [("en", "de"), ("sr", "de")]
+        assert [sorted(each["languages"]) for each in infos] == [["de", "en", "sr"], []]
+        for source, target in PAIRS:
+            pair = {"source": source, "target": target}
+            [expected] = several.between(*pair.values()).translate(TEXTS[:1], beam=1)
+            assert ask("/translate", q=TEXTS[0], **pair)["translatedText"] == expected.text
+            page = ask("/translate", q=f"<p>{TEXTS[0]}</p>", format="html", **pair)
+            assert expected.text in html.unescape(page["translatedText"])
+            trace = ask("/api/v1/trace", text=TEXTS[0], beam=1, **pair)
+            assert TOKENS.subwords[source] in str(trace["source"])
+        auto = client.post("/detect", json={"q": "a"}).json()
+    assert len(auto) == 3
+
+
+def test_many_languages_are_not_tried_one_by_one(many, monkeypatch):
+    monkeypatch.setattr(service, "_MOST_TRIED", 2)
+    several = Translator.load(many, device="cpu")
+    with TestClient(create_app({"many": several}, Settings(beam=1, hosts=None))) as client:
+        answer = client.post("/translate", json={"q": "a dog", "source": "auto", "target": "de"})
+        assert answer.status_code == 200  # of two
+        answer = client.post("/detect", json={"q": "a dog"})
+    assert answer.status_code == 400
+    assert answer.json() == {"error": "3 languages are too many to try: name the source"}
 
 
 @pytest.mark.parametrize("command", ["translate", "evaluate", "backtranslate", "look", "serve"])

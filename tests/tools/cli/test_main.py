@@ -18,6 +18,7 @@ from tests.tables import every
 
 SOURCE = Path(__file__).parents[3] / "src"
 PLOTS = ("masks", "positions", "schedule", "training", "attention", "alignment", "figure1")
+TMPFS = ": make /tmp writable, in Docker with --tmpfs /tmp"
 NO_MEMORY = "memory ran out: end other programs, or give this one more memory"
 
 
@@ -206,6 +207,12 @@ def test_a_reader_that_has_enough_ends_it_quietly():
         (InputError("a\nb.txt: no such file"), 1, "a b.txt: no such file"),
         (PermissionError(13, "Permission denied", "runs"), 1, "runs: Permission denied"),
         (OSError(28, "No space left on device"), 1, "output: No space left on device"),
+        (
+            FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"),
+            1,
+            f"No usable temporary directory found in ['/tmp']{TMPFS}",
+        ),
+        (OSError("a temporary directory"), 1, f"a temporary directory{TMPFS}"),  # Matplotlib's
         (MemoryError(), 1, NO_MEMORY),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, NO_MEMORY),
         (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), 1, NO_MEMORY),

@@ -103,6 +103,11 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
 @every(
     ("words", "status", "line"),
     [
+        (
+            ["{bundle}", "--root-path", "gf"],
+            2,
+            "--root-path 'gf': expected a path such as /translate",
+        ),
         ([], 2, "BUNDLE [BUNDLE ...] is missing"),
         (["{bundle}", "--port", "70000"], 2, "--port '70000': expected at most 65535"),
         (
@@ -134,6 +139,12 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
             "{bundle}/none: no such file",
         ),
         (["{bundle}", "--port", "0", "--host", "256.0.0.1"], 1, "cannot listen on 256.0.0.1:0"),
+        (["{bundle}", "--port", "0", "--host", "[::g]"], 1, "cannot listen on ::g:0"),
+        (
+            ["{bundle}", "--host", "[::]", "--allow-host", "mine.example"],
+            2,
+            "--allow-host belongs to a server on 127.0.0.1; :: takes any host name",
+        ),
         (
             ["{bundle}", "--port", "0", "--host", "a..b"],
             1,

@@ -14,7 +14,10 @@ from starlette.routing import Route
 
 from glassformer.tools.web import connections
 from glassformer.tools.web.connections import BoundedConnection, Connections
+from glassformer.tools.web.metrics import ServerMetrics
+from glassformer.tools.web.security import Guard, RequestLimits
 from glassformer.tools.web.server import listen, uvicorn_config
+from tests.tables import every
 
 PATIENCE = 60.0  # until a test fails
 HEAD_SECONDS = 10 * PATIENCE  # by a clock that the test sets: no busy machine comes near
@@ -43,7 +46,8 @@ class Running:
         self.bounds = Connections(**{"head_seconds": HEAD_SECONDS} | bounds)
         self.place = listener.getsockname()
         routes = [Route(f"/{name}", getattr(self, name)) for name in ("health", "slow", "large")]
-        config = uvicorn_config(Starlette(routes=routes), self.bounds, seconds=0)
+        app = Guard(Starlette(routes=routes), RequestLimits(), (), ServerMetrics())
+        config = uvicorn_config(app, self.bounds, seconds=0)
         config.timeout_keep_alive = 10 * HEAD_SECONDS  # uvicorn's own bound of idle connections
         self.server = ClockedServer(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
@@ -166,6 +170,23 @@ def test_each_later_head_has_the_same_time(start, connect):
     server.pass_time(HEAD_SECONDS)
 
     assert ask(client) == b""
+
+
+@every("method", ["GET", "POST", "HEAD"])
+@every("length", [0, 1, 5, 999])
+@every("first", [0, 1])
+def test_a_request_with_two_lengths_is_refused_and_closed(start, connect, method, length, first):
+    """A proxy that goes by the other length has handed on what follows as a body."""
+    lengths = [f"Content-Length: {length}", "transfer-encoding: chunked"]
+    head = [f"{method} /health HTTP/1.1", "Host: localhost", *lengths[:: 1 - 2 * first], "", ""]
+    client = connect(start())
+    answer = b""
+    with suppress(ConnectionError):
+        client.sendall("\r\n".join(head).encode() + b"0\r\n\r\n" + HEALTH)
+        while part := client.recv(65_536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
 
 
 def test_an_answer_may_take_longer_than_a_head(start, connect):

@@ -42,6 +42,13 @@ def test_a_form_may_hold_letters_as_they_are(client):
     assert translated(client.post("/translate", content=body, headers=kind)) == "😀"
 
 
+def test_json_under_curl_s_own_type_is_json(client, german):
+    """As `curl -d '{"q": …}'` without a type sends it; a form's field begins with no brace."""
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    body = "\n " + json.dumps(QUESTION)
+    assert translated(client.post("/translate", content=body, headers=kind)) == german
+
+
 def test_a_further_kind_of_json_is_json(client, german):
     kind = {"Content-Type": "application/vnd.api+json"}
     assert (

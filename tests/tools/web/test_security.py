@@ -1,6 +1,7 @@
 """Bodies, hosts and keys."""
 
 import asyncio
+import gzip
 import json
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from glassformer.tools.web.security import (
     RequestLimits,
     read_body,
 )
+from tests.tables import every
 
 SMALL = RequestLimits(max_chars=1)
 LARGEST = SMALL.max_body_bytes
@@ -89,6 +91,20 @@ def test_the_body_limit_has_room_for_any_text_of_the_character_limit(text):
     largest = RequestLimits(max_chars=len(text)).max_body_bytes - (1 << 16)
     assert len(json.dumps(text)) - 2 <= largest
     assert len(urlencode({"q": text}, errors="surrogatepass")) - 2 <= largest
+
+
+@every("encoding", ["gzip", "GZIP", "br", "deflate, gzip", "identity, gzip", "x"])
+def test_a_compressed_body_is_refused_by_its_name(client, encoding):
+    """Not as a body that is no JSON; the client is told what the server reads."""
+    question = json.dumps({"q": "😀", "source": "en", "target": "de"}).encode()
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    answer = client.post("/translate", content=gzip.compress(question), headers=headers)
+    assert answer.status_code == 415
+    assert answer.json() == {"error": "Content-Encoding: expected a body without compression"}
+    assert answer.headers["Accept-Encoding"] == "identity"
+    for none in ("", "Identity"):
+        headers["Content-Encoding"] = none
+        assert client.post("/translate", content=question, headers=headers).status_code == 200
 
 
 def test_any_of_several_keys_fits(served):

@@ -181,6 +181,49 @@ def test_the_address_holds_the_text(page):
     assert page.input_value("#source") == "An old hat."
 
 
+def test_a_link_of_libretranslate_opens_the_page_with_its_text(page, address):
+    page.goto(f"{address}?source=en&target=de&q=An+old+hat.")
+    page.wait_for_selector("#choices li")
+    assert page.input_value("#source") == "An old hat."
+    page.wait_for_url(f"{address}#*text=An+old+hat.*")  # the next text goes to no server's log
+
+
+def test_of_a_bundle_with_many_languages_all_pairs_can_be_chosen(page, address):
+    codes = {"de": "German", "en": "English", "fr": "French"}
+    languages = [
+        {"code": code, "name": name, "targets": [other for other in codes if other != code]}
+        for code, name in codes.items()
+    ]
+    own = {"source": "en", "target": "de", "parameters": 9, "learnt_from": None, "through": None}
+    infos = [own | {"examples": [], "languages": [*codes]}]
+    page.route("**/languages", lambda way: way.fulfill(json=languages))
+    page.route("**/api/v1/translators", lambda way: way.fulfill(json=infos))
+    asked = []
+
+    def answer(way):
+        asked.append((way.request.post_data_json["source"], way.request.post_data_json["target"]))
+        way.fulfill(json={"documents": [{"text": "2026", "segments": []}]})
+
+    page.route("**/api/v1/translate", answer)
+    page.goto("about:blank")
+    page.goto(f"{address}#text=2026")
+    page.wait_for_selector("#target:has-text('2026')")
+    for select, code, options in (
+        ("#from", "fr", ["English", "French", "German"]),
+        ("#to", "en", ["English", "German"]),
+        ("#from", "de", ["English", "French", "German"]),  # its target stays
+    ):
+        assert page.locator(f"{select} option").all_inner_texts() == options
+        with page.expect_response("**/api/v1/translate"):
+            page.select_option(select, code)
+    page.wait_for_url("**source=de&target=en**")
+    with page.expect_response("**/api/v1/translate"):
+        page.click("#swap")
+    page.wait_for_url("**source=en&target=de**")
+    assert asked == [("en", "de"), ("fr", "de"), ("fr", "en"), ("de", "en"), ("en", "de")]
+    assert "9 parameters" in page.inner_text("#facts")
+
+
 def test_a_file_is_translated_and_saved(page, translator):
     upload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"A dog runs."}
     page.set_input_files("#file", upload)

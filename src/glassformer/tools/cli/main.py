@@ -15,6 +15,7 @@ from keyword import iskeyword
 from types import ModuleType
 
 from glassformer import __version__
+from glassformer.support.cores import keep_to_quota
 from glassformer.support.errors import InputError, UsageError, nearest
 
 __all__ = ["COMMANDS", "main", "module_of"]
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may lack a letter
             stream.reconfigure(errors="backslashreplace")
+    keep_to_quota()
     try:
         status = _dispatch(words)
         sys.stdout.flush()
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_error(f"memory ran out: {_LESS_MEMORY.get(command, _LESS)}", 1)
     except OSError as error:  # a full disk, a directory that may not be written
         _end_output()
-        return _print_error(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+        return _print_error(_of_system(error), 1)
     except KeyboardInterrupt:
         return 130
 
@@ -159,6 +161,14 @@ def _out_of_memory(error: Exception) -> bool:
     """Whether the error of Python, torch, CUDA, C++ or the linker says that memory ran out."""
     message = str(error).lower()
     return isinstance(error, MemoryError) or any(words in message for words in _NO_MEMORY)
+
+
+def _of_system(error: OSError) -> str:
+    """The system's reason, after the name of the file or output that it concerns."""
+    reason = str(error.strerror or error)
+    if "temporary directory" in reason:  # Python's and Matplotlib's, in a read-only container
+        return f"{reason}: make /tmp writable, in Docker with --tmpfs /tmp"
+    return f"{error.filename or 'output'}: {reason}"
 
 
 def _print_error(error: object, status: int) -> int:

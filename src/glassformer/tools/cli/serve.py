@@ -50,7 +50,10 @@ class ServeOptions(LoadingOptions):
     """Other sites whose pages may send requests, such as https://example.org; * means all sites."""
     trust_proxy: tuple[IPvAnyNetwork, ...] = ()
     """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12. The server takes a
-    client's address from the X-Forwarded-For of a proxy."""
+    client's address from the X-Forwarded-For of a proxy, and the path that the proxy has cut off
+    from its X-Forwarded-Prefix."""
+    root_path: str = ""
+    """Path at which clients reach the server, such as /translate. A proxy may cut it off or not."""
     api_key_file: Path | None = None
     """File with one key a line. The server refuses a request without a key from the file, and reads
     the file anew after SIGHUP."""
@@ -96,6 +99,7 @@ def run(options: ServeOptions) -> int:
         from glassformer.tools.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
+    options = options.model_copy(update={"host": options.host.strip("[]")})  # as in a URL
     settings = _settings(options)
     listener = listen(options.host, options.port)  # first: the port may be in use
     with listener:
@@ -111,7 +115,11 @@ def run(options: ServeOptions) -> int:
 def _settings(options: ServeOptions) -> Settings:
     from glassformer.tools.web.security import RequestLimits
     from glassformer.tools.web.server import Settings
+    from glassformer.tools.web.sub_path import ROOT_PATH
 
+    root_path = options.root_path.rstrip("/")
+    if root_path and not ROOT_PATH.fullmatch(root_path):
+        raise UsageError(f"--root-path {root_path!r}: expected a path such as /translate")
     if options.allow_host and options.host not in _LOOPBACK:
         raise UsageError(
             f"--allow-host belongs to a server on 127.0.0.1; {options.host} takes any host name"
@@ -136,6 +144,7 @@ def _settings(options: ServeOptions) -> Settings:
         ),
         origins=options.allow_origin,
         proxies=list(map(str, options.trust_proxy)),
+        root_path=root_path,
         access_log=options.access_log,
         warm_up=True,
         through=options.through,

@@ -1,11 +1,11 @@
 """Checks a folder of hand-ins, which has a folder for each learner."""
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from glassformer.support.cores import usable_cores
 from glassformer.tools.learn.examine import Worker, verdict_on
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import Lesson, lesson, lessons
@@ -23,12 +23,12 @@ def folders_in(directory: Path) -> list[Folder]:
 def check_hand_ins(folders: Sequence[Folder]) -> Iterator[tuple[str, list[Verdict]]]:
     """Each learner's name and the verdicts on all begun lessons, as soon as they are ready.
 
-    As many files run at once as the machine has cores.
+    As many files run at once as this process may use cores.
     """
     begun = [
         [(folder, each) for each in lessons() if not folder.untouched(each)] for folder in folders
     ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         answers = pool.map(lambda pair: _answer(*pair), [pair for pairs in begun for pair in pairs])
         for folder, pairs in zip(folders, begun, strict=True):
             verdicts = [verdict_on(each, folder.file(each), next(answers)) for _, each in pairs]

@@ -18,7 +18,7 @@ from glassformer.tools.web.rate import network_of
 __all__ = ["BoundedConnection", "Connections"]
 
 _LOG_PAUSE = 60.0  # seconds between two log lines about closed connections
-_LAST_CALL = 1.0  # seconds that a connection without a request stays open after a signal to stop
+_LAST_CALL = 0.25  # seconds that a connection without a request stays open after a signal to stop
 
 
 @dataclass

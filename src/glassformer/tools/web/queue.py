@@ -9,7 +9,7 @@ Once a batch takes the last item of a request, longer requests add at most an ei
 The longer requests then wait a moment for the answered client's next request. So a long request
 leaves short requests 0.8 of their speed, and still has items in every batch.
 
-The median speed of recent batches predicts the time of each answer. The server refuses a new
+The median speed of recent full batches predicts the time of each answer. The server refuses a new
 request whose answer would be late, and the newest requests if batches become slower.
 
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
@@ -26,7 +26,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -45,7 +45,7 @@ _FIXED_COST = 128
 _GROWTH = 8  # a batch that ends a request takes at most an eighth more from other requests
 _PAUSE = 0.25  # after a short request, the thread waits this share of its time for the next one
 _RECENT = 6  # number of batches whose median speed counts
-_CERTAIN = 0.75  # share of the patience for new requests; later requests and slowness need the rest
+_CERTAIN = 0.85  # share of the patience for new requests; later requests and slowness need the rest
 _NEW = 2.0  # seconds since arrival in which a request is new
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
@@ -104,6 +104,7 @@ class Batcher:
         self._batch_began: float | None = None
         self._budgets: dict[Hashable, int] = defaultdict(lambda: _FIRST_BUDGET)
         self._further: dict[Hashable, int] = defaultdict(lambda: _LARGEST_BUDGET)
+        # By key, and by whether the batch was full: small batches make a model look too slow.
         self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._changed = threading.Condition()
         self._closing = False
@@ -134,9 +135,10 @@ class Batcher:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
             self._queue.append(request)
-            if self._is_late(request, self._endings()[request]):
+            end = self._endings()[request]
+            if self._is_late(request, end):
                 self._queue.pop()
-                raise self._too_late()
+                raise self._too_late(end)
             self._changed.notify()
         return request.future
 
@@ -176,7 +178,7 @@ class Batcher:
 
     def _seconds_left(self, request: _Request) -> float:
         """The seconds for the request's items, at the key's median speed; 0 if no batch has run."""
-        speeds = self._speeds.get(request.key)
+        speeds = self._speeds.get((request.key, True)) or self._speeds.get((request.key, False))
         cost = request.cost_left * (1 + _FIXED_COST / self._budgets[request.key])
         return cost / median(speeds) if speeds else 0.0
 
@@ -185,20 +187,21 @@ class Batcher:
         waited = time.monotonic() - request.since
         return waited + end > self._patience * (_CERTAIN if waited < _NEW else 1.0)
 
-    def _too_late(self) -> RefusedError:
+    def _too_late(self, end: float) -> RefusedError:
         return RefusedError(
             503,
             f"the answer would take longer than {self._patience:g} s:"
             " send less text at once, or try again later",
             reason="queue",
-            headers={"Retry-After": "10"},
+            headers={"Retry-After": str(math.ceil(end / 2))},  # by then half of the queue is done
         )
 
     def _refuse_late_ones(self) -> None:
         """Refuse the newest late requests until every other request gets an answer in time."""
-        while late := [each for each, end in self._endings().items() if self._is_late(each, end)]:
+        while late := [each for each in self._endings().items() if self._is_late(*each)]:
+            newest, end = max(late, key=lambda each: each[0].since)
             with suppress(InvalidStateError):  # the client has just cancelled the request
-                max(late, key=attrgetter("since")).future.set_exception(self._too_late())
+                newest.future.set_exception(self._too_late(end))
 
     def _work(self) -> None:
         while batch := self._next_batch():
@@ -263,8 +266,9 @@ class Batcher:
         seconds = time.monotonic() - started
         self._batch_began = None
         cost = sum(request.costs[place] for request, place in batch)
+        full = 2 * cost > self._budgets[first.key]
+        self._speeds[first.key, full].append((_FIXED_COST + cost) / max(seconds, 1e-6))
         self._adapt_budget(first.key, cost, seconds)
-        self._speeds[first.key].append((_FIXED_COST + cost) / max(seconds, 1e-6))
         self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)

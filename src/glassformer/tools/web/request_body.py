@@ -78,7 +78,8 @@ async def _members(request: Request, content_type: str, files: int) -> object:
                 form[name] = value.replace("\r\n", "\n")
         await fields.close()
     elif content_type == "application/x-www-form-urlencoded":
-        form = _fields(body)
+        # curl sends JSON under this type unless its user names another one.
+        form = json.loads(body) if body.lstrip().startswith(b"{") else _fields(body)
     elif body:
         raise RefusedError(415, f"Content-Type: expected {', '.join(_TYPES[:-1])} or {_TYPES[-1]}")
     return form | _fields(request.scope["query_string"])

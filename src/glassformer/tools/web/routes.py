@@ -86,14 +86,12 @@ class Api:
 
     async def languages(self) -> list[Language]:
         """Every language, with the target languages of translators from it."""
-        pairs = self.service.pairs
+        targets: dict[str, list[str]] = {code: [] for pair in self.service.pairs for code in pair}
+        for source, target in sorted(self.service.pairs):
+            targets[source].append(target)
         return [
-            Language(
-                code=code,
-                name=language_name(code),
-                targets=sorted(target for source, target in pairs if source == code),
-            )
-            for code in sorted({code for pair in pairs for code in pair})
+            Language(code=code, name=language_name(code), targets=targets[code])
+            for code in sorted(targets)
         ]
 
     async def settings(self) -> dict[str, Any]:

@@ -233,6 +233,7 @@ class TranslatorInfo(BaseModel):
     learnt_from: str | None = Field(None, description="The texts of its training, by name.")
     through: str | None = Field(description="The language between two bundles; null: one bundle.")
     examples: list[str] = Field([], description="Texts to try; only the demo's bundle has some.")
+    languages: list[str] = Field([], description="A multilingual bundle's; it has all their pairs.")
 
 
 class ErrorResponse(BaseModel):

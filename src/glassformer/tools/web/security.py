@@ -181,7 +181,7 @@ class Guard:
         status = 500
         client_id = Headers(scope=scope).get("x-request-id", "")
         name = client_id if _REQUEST_ID.fullmatch(client_id) else secrets.token_hex(8)
-        static = scope["path"].startswith(_STATIC)
+        static = _path(scope).startswith(_STATIC)
 
         async def guarded_send(message: Message) -> None:
             nonlocal status
@@ -208,21 +208,35 @@ class Guard:
             ACCESS_LOG.info("%s", json.dumps(record | {"characters": scope.get("characters", 0)}))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        if {"content-length", "transfer-encoding"} <= set(headers):
+            # A proxy may have read another length, and taken a part of the body for a request.
+            raise RefusedError(
+                400,
+                "expected one of Content-Length and Transfer-Encoding",
+                reason="body",
+                headers={"Connection": "close"},
+            )
         if scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
         if _foreign(headers) and not {"*", headers.get("origin")} & set(self.origins):
             raise RefusedError(
                 403,
                 "a page of another site asks, and the server does not allow its origin",
                 reason="site",
             )
-        file = scope["path"] == FILE_PATH
+        file = _path(scope) == FILE_PATH
         length = headers.get("content-length", "")
         declared = int(length) if length.isdecimal() else 0
         async with self._files if file else nullcontext():  # few files are in memory at once
             body = await read_body(receive, self.limits, declared=declared, file=file)
+            if headers.get("content-encoding", "").lower() not in ("", "identity"):
+                raise RefusedError(
+                    415,
+                    "Content-Encoding: expected a body without compression",
+                    headers={"Accept-Encoding": "identity"},
+                )
             if self._running >= self.limits.max_requests:
                 raise RefusedError(
                     503,
@@ -235,6 +249,11 @@ class Guard:
                 await self.app(scope, _replay(body, receive), send)
             finally:
                 self._running -= 1
+
+
+def _path(scope: Scope) -> str:
+    """The server's own address, without the path of a `SubPath`."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def _foreign(headers: Headers) -> bool:

@@ -5,6 +5,7 @@ The log holds no text and no address of a request; `/metrics` counts requests.
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import os
@@ -41,6 +42,7 @@ from glassformer.tools.web.request_body import first_error
 from glassformer.tools.web.routes import Api
 from glassformer.tools.web.security import ACCESS_LOG, Guard, RefusedError, RequestLimits
 from glassformer.tools.web.service import Service, translators_by_pair
+from glassformer.tools.web.sub_path import SubPath
 from glassformer.tools.web.translated_files import FileApi
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class Settings:
     `keys` and `metrics_keys` can change while the server runs. Without `metrics_keys`, `keys` open
     the metrics too. `hosts` are the server's host names; None means all. `origins` are foreign
     pages that may send requests. `proxies` are networks that name the client in X-Forwarded-For.
+    `root_path` is the path at which clients reach the server, such as "/translate".
     `access_log` prints a line of JSON for each answer. `warm_up` runs the slow first batches before
     clients come, and measures the speed. `glossaries` are the terms of each bundle, in order.
     `through` is the pivot language for pairs without a translator; None refuses such pairs.
@@ -74,13 +77,14 @@ class Settings:
     hosts: Collection[str] | None = ()
     origins: Collection[str] = ()
     proxies: Sequence[str] = ()
+    root_path: str = ""
     access_log: bool = False
     warm_up: bool = False
     glossaries: Sequence[Terms] = ()
     through: str | None = None
 
 
-def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASGIApp:
+def create_app(translators: Mapping[str, Translator], settings: Settings) -> SubPath:
     """An ASGI app that serves the translators; each key is the name of a bundle.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators share a
@@ -97,7 +101,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
     service = Service(
         by_pair, batcher, settings.beam, glossaries, limits.max_subwords, settings.through
     )
-    if settings.through and len(service.pairs) == len(by_pair):
+    if settings.through and service.pairs == replace(service, through=None).pairs:
         raise UsageError(
             f"{settings.through}: expected a bundle into this language, and a bundle from it into"
             " another language",
@@ -133,7 +137,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
     return _guarded(app, settings, metrics)
 
 
-def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
+def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> SubPath:
     """The app behind its guards, which see each request first."""
     if settings.hosts is not None:
         # A foreign page can let its host name resolve to 127.0.0.1 (DNS rebinding). The browser
@@ -149,9 +153,8 @@ def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIAp
             allow_headers=["Authorization", "Content-Type", "X-Request-Id"],
             expose_headers=["Retry-After", "X-Request-Id"],
         )
-    if settings.proxies:
-        app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment]
-    return app
+    named = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type]
+    return SubPath(named, settings.root_path, named.trusted_hosts)  # type: ignore[arg-type]
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -219,7 +222,7 @@ def _tell_systemd(message: bytes) -> None:
 
 
 def serve(
-    app: ASGIApp,
+    app: SubPath,
     listener: socket.socket,
     settings: Settings,
     *,
@@ -239,10 +242,10 @@ def serve(
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(_FILES, hard)), hard))
-    trusted = app.trusted_hosts if isinstance(app, ProxyHeadersMiddleware) else ()
-    connections = Connections(is_proxy=trusted.__contains__)
+    connections = Connections(is_proxy=app.trusted.__contains__)
     config = uvicorn_config(app, connections, seconds=settings.limits.timeout)
     uvicorn.Server(config).run(sockets=[listener])
+    gc.freeze()  # the process ends: it need not first look through all objects of torch
 
 
 def uvicorn_config(app: ASGIApp, connections: Connections, *, seconds: float) -> uvicorn.Config:

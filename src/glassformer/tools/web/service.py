@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, TypeAlias
 
 import torch
@@ -48,19 +49,23 @@ LanguagePair: TypeAlias = tuple[str, str]
 
 _MAX_ITEM = 1000  # subwords of a text in an HTML document, which stays whole in one batch
 _SAMPLE = 500  # characters from which the server detects a language
+_WARM_UP = 2.0  # seconds in which a further batch of the warm-up begins
+_FULL_BATCH = 256  # texts of the warm-up's last batches
+_MOST_TRIED = 8  # languages in which the translators try a text of unknown language
 _WHOLE_BATCH = 1 << 20  # cost of a trace; over any budget, so that a trace is a batch alone
 
 
 def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguagePair, Translator]:
     """The translators by source and target language, from translators by bundle name.
 
-    A bundle without languages translates from "source" to "target".
+    Of a multilingual bundle only the pair counts that stands in it, or that the user chose. A
+    bundle without languages translates from "source" to "target".
 
     Raises UsageError if two bundles have the same pair.
     """
     names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():
-        pair = translator.bundle.languages or ("source", "target")
+        pair = translator.bundle.pairs[0]
         if pair in names:
             raise UsageError(
                 f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
@@ -88,24 +93,41 @@ class Service:
     @cached_property
     def pairs(self) -> list[LanguagePair]:
         """The pairs with a translator, then the pairs with the pivot language `through`."""
-        sources = [source for source, target in self.translators if target == self.through]
-        targets = [target for source, target in self.translators if source == self.through]
+        sources = [source for source, target in self._all if target == self.through]
+        targets = [target for source, target in self._all if source == self.through]
         two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
-        return list(dict.fromkeys([*self.translators, *two]))
+        return list(dict.fromkeys([*self._all, *two]))
+
+    @cached_property
+    def _all(self) -> dict[LanguagePair, Translator]:
+        """`translators`, then multilingual ones by their further pairs."""
+        further = {pair: each for each in self.translators.values() for pair in each.bundle.pairs}
+        return {**self.translators, **further, **self.translators}
+
+    def translator(self, pair: LanguagePair) -> Translator:
+        """The translator of a pair; the pairs of a multilingual bundle share its model."""
+        return self.translators.get(pair) or self._all[pair].between(*pair)
 
     async def warm_up(self) -> None:
         """Let the batcher measure the speed of the translators."""
         with suppress(RefusedError):  # too slow for the server's timeout
-            for pair in 3 * list(self.translators):
-                await self.translate(pair, [language_name(pair[0])] * 8)
+            for pair in self.translators:
+                begin = time.monotonic()
+                for texts in (8, 8, 8, _FULL_BATCH):
+                    if time.monotonic() - begin < _WARM_UP:
+                        await self.translate(pair, [language_name(pair[0])] * texts)
+
+    @cached_property
+    def codes(self) -> dict[str, str]:
+        """The served codes, by the same codes in small letters."""
+        return {code.lower(): code for pair in self._all for code in pair}
 
     def code(self, asked: str) -> str:
         """The served code, as de for DE, deu or de-DE. Raises RefusedError if none matches."""
-        served = {code.lower(): code for pair in self.translators for code in pair}
         standard = standard_code(asked)
         for form in (asked, standard, standard.partition("-")[0]):
-            if form.lower() in served:
-                return served[form.lower()]
+            if form.lower() in self.codes:
+                return self.codes[form.lower()]
         raise RefusedError(400, f"{asked} is not supported")
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
@@ -127,7 +149,7 @@ class Service:
         only languages of a pair with that target count.
         """
         sources = {pair[0] for pair in self.pairs if target in (None, pair[1])}
-        pairs = {pair[0]: pair for pair in self.translators if pair[0] in sources}
+        pairs = {pair[0]: pair for pair in self._all if pair[0] in sources}
         if not pairs:
             return await self.detect(texts)
         sample = "\n".join(texts)[:_SAMPLE]
@@ -136,6 +158,11 @@ class Service:
             asked = profiles if target is None else {source: profiles[source] for source in pairs}
             shares = language_shares(sample, asked)
         if not any(shares.values()) and len(pairs) > 1 and any(map(str.isalpha, sample)):
+            if len(pairs) > _MOST_TRIED:
+                raise RefusedError(
+                    400,
+                    f"{len(pairs)} languages are too many to try: name the source",
+                )
             documents = [self.translate(pair, [sample]) for pair in pairs.values()]
             confidences = [document.confidence for [document] in await asyncio.gather(*documents)]
             shares = dict(zip(pairs, confidences, strict=True))
@@ -174,12 +201,13 @@ class Service:
                 learnt_from=_learnt_from(translator.bundle.about),
                 through=None,
                 examples=list(translator.bundle.examples) if examples else [],
+                languages=list(dict.fromkeys(chain(*translator.bundle.pairs[1:]))),
             )
             for (source, target), translator in self.translators.items()
         ]
         return infos + [
             TranslatorInfo(source=source, target=target, through=self.through)
-            for source, target in self.pairs[len(infos) :]
+            for source, target in self.pairs[len(self._all) :]
         ]
 
     async def documents(self, asked: TranslateRequest) -> TranslateResponse:
@@ -187,7 +215,7 @@ class Service:
         (source, target), detected = await self._languages(asked)
         if source == target:
             documents = [Document(text=text) for text in asked.texts]
-        elif (source, target) in self.translators:
+        elif (source, target) in self._all:
             documents = await self._translated((source, target), asked)
         else:
             documents = await self._translated_twice((source, target), asked)
@@ -236,7 +264,7 @@ class Service:
 
         Raises InputError if the texts with their terms are too long for the model.
         """
-        translator = self.translators[pair]
+        translator = self.translator(pair)
         # A thread cuts the texts, so that the event loop serves other requests meanwhile.
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [
@@ -275,7 +303,7 @@ class Service:
         terms = self.glossaries.get(pair, NO_TERMS)
         terms = terms | Terms.of(glossary) if glossary else terms
         search["beam"] = max(self.beam, search.get("n_best", 1))
-        translator = ProtectingTranslator(self.translators[pair])
+        translator = ProtectingTranslator(self.translator(pair))
         return await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, *search.items()),
@@ -296,7 +324,7 @@ class Service:
         pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
         units = [page.texts for page in pages]
         flat = [text for of_page in units for text in of_page]
-        ids = await asyncio.to_thread(self.translators[pair].source_tokenizer.encode_batch, flat)
+        ids = await asyncio.to_thread(self.translator(pair).source_tokenizer.encode_batch, flat)
         lengths = [len(of_text) for of_text in ids]
         if max(lengths, default=0) > _MAX_ITEM:
             raise RefusedError(
@@ -313,11 +341,11 @@ class Service:
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
-        if pair not in self.translators:
+        if pair not in self._all:
             raise RefusedError(400, f"{pair[0]} to {pair[1]} has no single translator to trace")
         options = {name: value for name, value in request if name not in ("source", "target")}
         terms = self.glossaries.get(pair, NO_TERMS)
-        traced = partial(trace, self.translators[pair], Query(**options), glossary=terms)
+        traced = partial(trace, self.translator(pair), Query(**options), glossary=terms)
 
         def trace_batch(batch: Sequence[Callable[[], Trace]]) -> list[str]:
             return [each().to_json() for each in batch]

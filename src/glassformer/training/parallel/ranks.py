@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from glassformer.support.cores import usable_cores
 from glassformer.support.errors import InputError
 
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
@@ -109,7 +110,7 @@ def machine_threads(given: int) -> int:
     if given or not _under_torchrun():
         return given or torch.get_num_threads()
     # torchrun sets OMP_NUM_THREADS to 1, so torch does not know the number.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return usable_cores()
 
 
 @contextmanager

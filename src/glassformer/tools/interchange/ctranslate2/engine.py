@@ -27,7 +27,7 @@ log-probabilities differ by about 1e-6 can change places.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -85,6 +85,10 @@ class CTranslate2Engine:
             for place, answer in zip(unanswered, decoded, strict=True):
                 answers[place] = answer
         return answers
+
+    def with_target(self, target: Vocabulary) -> CTranslate2Engine:
+        """The engine of other targets; both share their workers."""
+        return replace(self, special=target, torch=self.torch.with_target(target))
 
     def _translated(
         self, sources: Sequence[Sequence[int]], options: SearchOptions

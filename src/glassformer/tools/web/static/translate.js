@@ -52,12 +52,13 @@ function nameOf(language) {
 // Take theme, languages and text from the address.
 async function begin() {
   $("unstarted").remove();
-  const address = new URLSearchParams(location.hash.slice(1));
+  const address = new URLSearchParams(location.hash.slice(1) || location.search);
   view.theme = address.get("theme") ?? "";
   const set = (change) => Object.assign(view, change);
   const theme = themeSwitch({ get: () => view, set, listen: () => {} }, () => {});
   $("theme").replaceWith(Object.assign(theme, { id: "theme", className: "quiet" }));
-  $("source").value = address.get("text") ?? $("source").value;
+  // LibreTranslate's links hold the text as `q`.
+  $("source").value = address.get("text") ?? address.get("q") ?? $("source").value;
   await load(address.get("source"), address.get("target"));
 }
 
@@ -68,7 +69,7 @@ async function load(source, target) {
       ["languages", "frontend/settings", "api/v1/translators"].map((path) => asked(path)),
     );
     const names = new Map(languages.map((language) => [language.code, nameOf(language)]));
-    view.pairs = facts.map((pair) => ({
+    view.pairs = [...facts, ...further(languages, facts)].map((pair) => ({
       ...pair,
       names: [names.get(pair.source), names.get(pair.target)],
       through: names.get(pair.through),
@@ -81,16 +82,35 @@ async function load(source, target) {
     fail(error.message);
     return;
   }
-  $("pair").replaceChildren(
-    ...view.pairs.map((pair, place) =>
-      make("option", { value: String(place), textContent: pair.names.join(" → ") }),
-    ),
-  );
-  $("pair").hidden = view.pairs.length < 2;
-  const wanted = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
-  choosePair(Math.max(wanted, 0));
+  fill($("from"), new Map(view.pairs.map((pair) => [pair.source, pair.names[0]])));
+  choosePair(pairOf(source, target) ?? view.pairs[0]);
   changed(0);
 }
+
+// The pairs of a bundle with many languages, beside its own.
+function further(languages, facts) {
+  const own = new Set(facts.map(({ source, target }) => `${source} ${target}`));
+  return languages.flatMap(({ code, targets }) =>
+    targets
+      .filter((target) => !own.has(`${code} ${target}`))
+      .map((target) => {
+        const knows = (one) => one.languages.includes(code) && one.languages.includes(target);
+        return { ...facts.find(knows), source: code, target, examples: [] };
+      }),
+  );
+}
+
+// What a person chooses among; nothing, if there is one language.
+function fill(select, names) {
+  const sorted = [...names].sort((a, b) => a[1].localeCompare(b[1]));
+  select.replaceChildren(
+    ...sorted.map(([value, textContent]) => make("option", { value, textContent })),
+  );
+  select.hidden = names.size < 2;
+}
+
+const pairOf = (source, target) =>
+  view.pairs.find((pair) => pair.source === source && pair.target === target);
 
 // What the server takes as files.
 function offer({ supportedFilesFormat, fileMegabytes, fileCharLimit }) {
@@ -100,17 +120,20 @@ function offer({ supportedFilesFormat, fileMegabytes, fileCharLimit }) {
     `${fileMegabytes} MB and ${fileCharLimit.toLocaleString()} characters.`;
 }
 
-function choosePair(place) {
-  view.pair = view.pairs[place];
-  const { source, target, names, through } = view.pair;
-  $("pair").value = String(place);
+function choosePair(pair) {
+  view.pair = pair;
+  const { source, target, names, through } = pair;
+  const targets = view.pairs.filter((one) => one.source === source);
+  fill($("to"), new Map(targets.map((one) => [one.target, one.names[1]])));
+  $("from").value = source;
+  $("to").value = target;
   $("source-name").textContent = names[0];
   $("target-name").textContent = names[1];
   $("source").lang = source;
   $("target").lang = target;
   const facts = through ? `by way of ${through}` : origin();
   $("facts").textContent = `${names[0]} to ${names[1]} · ${facts}`;
-  $("swap").hidden = reverse() < 0;
+  $("swap").hidden = !pairOf(target, source);
   showExamples();
 }
 
@@ -137,11 +160,6 @@ function showExamples() {
   );
 }
 
-const reverse = () =>
-  view.pairs.findIndex(
-    ({ source, target }) => source === view.pair.target && target === view.pair.source,
-  );
-
 // The text has changed: fade the old answer, and translate when the typing pauses.
 let pause;
 function changed(wait) {
@@ -167,7 +185,8 @@ function keep(text) {
   const { theme, pair: { source, target } } = view;
   const kept = text.length > view.limit ? "" : text; // browsers bound the address
   const address = { source, target, text: kept, ...(theme ? { theme } : {}) };
-  history.replaceState(null, "", `#${new URLSearchParams(address)}`);
+  const path = location.search ? location.pathname : ""; // without a link's text
+  history.replaceState(null, "", `${path}#${new URLSearchParams(address)}`);
 }
 
 async function translate() {
@@ -390,13 +409,17 @@ $("target").addEventListener("mousemove", (event) => point("target", ...pointed(
 $("target").addEventListener("mouseleave", () => point("target", null, null));
 $("target").addEventListener("click", (event) => choose(pointed(event.target)[0]));
 $("target").addEventListener("keydown", walk);
-$("pair").addEventListener("change", () => {
-  choosePair(Number($("pair").value));
-  changed(0);
-});
+for (const side of ["from", "to"])
+  $(side).addEventListener("change", () => {
+    const source = $("from").value;
+    choosePair(
+      pairOf(source, $("to").value) ?? view.pairs.find((pair) => pair.source === source),
+    );
+    changed(0);
+  });
 $("swap").addEventListener("click", () => {
   const text = view.output;
-  choosePair(reverse());
+  choosePair(pairOf(view.pair.target, view.pair.source));
   if (view.answer) $("source").value = text;
   changed(0);
 });

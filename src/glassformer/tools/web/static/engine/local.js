@@ -53,7 +53,10 @@ const { data, pairs } = about.facts;
 const learnt = pairs ? `${data} (${Number(pairs).toLocaleString()} pairs)` : data;
 
 const ANSWERS = {
-  languages: () => [source, target].map((code) => ({ code, name: code, targets: [target] })),
+  languages: () => [
+    { code: source, name: source, targets: [target] },
+    { code: target, name: target, targets: [] },
+  ],
   "frontend/settings": () => ({
     charLimit: LETTERS,
     keyRequired: false,
