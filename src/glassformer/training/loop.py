@@ -22,7 +22,7 @@ from glassformer.training.checkpoint import (
     check_optimiser,
     last_good,
     load_average,
-    remove_all_but,
+    remove_old,
     save_checkpoint,
     whole,
 )
@@ -231,6 +231,5 @@ class Trainer:
         self._losses.read()
         begin = time.monotonic()
         save_checkpoint(self.checkpoints, self.model, learner.optimiser, self.state)
-        means = averaged_updates(self.state.validations, self.config)
-        remove_all_but(self.checkpoints, {*means, self.state.update})
+        remove_old(self.checkpoints, averaged_updates(self.state.validations, self.config))
         self._saving = time.monotonic() - begin
