@@ -113,6 +113,7 @@ class Trainer:
                 self._report(learning_rate=settings[0])
             validated = last or self.pace.validation_due(state.update)
             if validated:
+                learner.optimiser.zero_grad(set_to_none=True)  # the decoder takes their memory
                 self._validate()
             if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
                 self._save(learner)

@@ -78,7 +78,6 @@ class Learner:
     def update(self, batches: Sequence[Batch], *, rate: float) -> Update:
         """One step of the optimiser on the gradient of all ``batches`` together."""
         losses = self.step(*self.gradient(batches), rate=rate)
-        self.optimiser.zero_grad(set_to_none=True)  # a validation's decoder takes their memory
         return Update(losses, sum(batch.tokens for batch in batches))
 
     def gradient(self, batches: Sequence[Batch]) -> tuple[list[Tensor], Float[Tensor, " 2"]]:

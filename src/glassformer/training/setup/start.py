@@ -5,6 +5,7 @@ and child depend on the class.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -54,6 +55,7 @@ __all__ = ["Parent", "Scratch", "Start", "start_of"]
 _OF_THE_PARENT = (*SizeOptions.model_fields, "vocab_size", "tokenizer", "subwords", "joint")
 # The highest learning rates for width 128; as in the paper, rates fall with the width's root.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
+_LACKING, _SHOWN = 0.05, 8  # share of a side's subwords, and letters in the warning
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
 
 
@@ -162,8 +164,9 @@ class Parent:
         """Write the pairs of ``replay``, then act as :meth:`Scratch.with_subwords`."""
         if self.options.replay and not kept.run.replay.exists():
             self._write_replay(self.options.replay, kept)
+        notes = _lacking(self.parent.tokenizers, kept)
         if not self.options.trim_vocabulary:
-            return self, self.parent.tokenizers, []
+            return self, self.parent.tokenizers, notes
         trimmed = partial(_trimmed, run=kept.run, parts=self.parts)
         whole_anew = self.parent_anew  # the start with the whole parent goes
         start = replace(
@@ -173,7 +176,7 @@ class Parent:
         count = sum(weight.numel() for weight in start.parent.model.parameters())
         vocabularies = " and ".join(f"{size:,}" for size in sizes)
         note = f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
-        return start, start.parent.tokenizers, [note]
+        return start, start.parent.tokenizers, [*notes, note]
 
     def _write_replay(self, file: Path, kept: KeptPairs) -> None:
         """Write the parent's translations of a text, found by greedy search."""
@@ -247,7 +250,7 @@ def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
     return list(sides)
 
 
-def _trimmed(parent: Bundle, *, run: RunDirectory, parts: Parts) -> Bundle:
+def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
     """The parent with only the subwords of the run's pairs, and the subwords' rows of weights."""
     source, target = parent.tokenizers
     if source.serialized == target.serialized:
@@ -274,6 +277,24 @@ def _trimmed(parent: Bundle, *, run: RunDirectory, parts: Parts) -> Bundle:
     model = _filled(parts, settings, kept).to(parent.model.output_weight.device)
     model.eval().requires_grad_(False)
     return replace(parent, model=model, source_tokenizer=new_source, target_tokenizer=new_target)
+
+
+def _lacking(tokenizers: tuple[Tokenizer, Tokenizer], kept: KeptPairs) -> list[str]:
+    """A warning for each side that the parent reads as bytes, or as the unknown symbol."""
+    notes = []
+    sample = even_sample(read_pairs(kept.run.train), kept.trained)
+    for side, tokenizer in zip(Pair._fields, tokenizers, strict=True):
+        text = " ".join(getattr(pair, side) for pair in sample)
+        ids, odd = tokenizer.encode(text), {tokenizer.unk_id, *tokenizer.byte_ids}
+        if (share := sum(index in odd for index in ids) / len(ids)) > _LACKING:
+            letters = (letter for letter, _ in Counter(text).most_common())
+            lacking = [letter for letter in letters if odd.intersection(tokenizer.encode(letter))]
+            notes.append(
+                f"warning: {share:.0%} of the {side}'s subwords are bytes or unknown, because the"
+                f" parent lacks {' '.join(lacking[:_SHOWN])}: train without a parent, or from a"
+                " parent of these languages, or such a child learns little"
+            )
+    return notes
 
 
 def _filled(
