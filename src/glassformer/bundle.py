@@ -237,7 +237,7 @@ def load_bundle(
     model = unfilled(lambda: build(config.model))
     shapes = shapes_of(model)
     try:
-        load_weights(model, dict(read_tensors(path, shapes)), path)
+        load_weights(model, read_tensors(path, shapes), path)
     except InputError as error:
         given = "".join(f" (with {part} {name})" for part, name in own.items())
         raise type(error)(f"{error}{given}") from error

@@ -20,7 +20,7 @@ from glassformer.training.checkpoint import (
     load_checkpoint,
     load_newest,
     load_optimiser,
-    remove_all_but,
+    remove_old,
     save_checkpoint,
     whole,
 )
@@ -132,24 +132,28 @@ def test_broken_off_it_is_ignored_and_cleaned(tmp_path, monkeypatch, call):
     assert [path.name for path in checkpoints(tmp_path)] == ["00000001"]
 
     save_checkpoint(tmp_path, *trained(), RunState(update=2))
-    remove_all_but(tmp_path, [2])
+    remove_old(tmp_path, [])
 
-    assert [path.name for path in tmp_path.iterdir()] == ["00000002"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000001", "00000002"]
 
 
 def test_others_are_removed_and_strangers_are_not(tmp_path):
-    for update in (1, 2, 3):
+    for update in (1, 2, 3, 4):
         save_checkpoint(tmp_path, *trained(), RunState(update=update))
     (tmp_path / ".00000009-x.partial").mkdir()
     (tmp_path / ".git").mkdir()
 
-    remove_all_but(tmp_path, [1, 3, 7])
+    remove_old(tmp_path, [1, 3, 7])
 
-    assert {path.name for path in tmp_path.iterdir()} == {"00000001", "00000003", ".git"}
+    kept = ["00000001", "00000003", "00000004"]
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, ".git"}
+    resumable = [name for name in kept if (tmp_path / name / "optimiser.safetensors").exists()]
+    assert resumable == kept[1:]
+    load_average(untrained(), tmp_path, whole(tmp_path, [1, 3], pytest.fail))
 
 
 def test_a_kill_while_removing_leaves_no_half_checkpoint(tmp_path, monkeypatch):
-    for update in (1, 2):
+    for update in (1, 2, 3):
         save_checkpoint(tmp_path, *trained(), RunState(update=update))
 
     def killed(path, **_):
@@ -159,9 +163,9 @@ def test_a_kill_while_removing_leaves_no_half_checkpoint(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
-            remove_all_but(tmp_path, [2])
+            remove_old(tmp_path, [])
 
-    assert [path.name for path in checkpoints(tmp_path)] == ["00000002"]
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000002", "00000003"]
 
 
 def test_the_same_update_is_written_once(tmp_path):

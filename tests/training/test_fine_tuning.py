@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,12 @@ from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
 from glassformer.support.errors import InputError, UsageError
+from glassformer.training import loop
+from glassformer.training.checkpoint import checkpoints
+from glassformer.training.optimiser import adam_of
+from glassformer.training.scorer import Scorer
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
@@ -231,3 +237,69 @@ def test_options_of_fine_tuning_need_a_parent(config, write, option):
 def test_a_missing_parent_is_named(child, tmp_path):
     with pytest.raises(InputError, match=r"none: not a bundle .no such directory"):
         prepare(child(parent=tmp_path / "none"))
+
+
+def test_the_end_of_a_fine_tuning_holds_less_than_its_middle(child, monkeypatch):
+    optimisers, met = [], []
+
+    def watched(holder, name):
+        inner = getattr(holder, name)
+
+        def call(*arguments, **options):
+            model = next(each for each in arguments if isinstance(each, Transformer))
+            gradients = sum(weight.grad is not None for weight in model.parameters())
+            living = sum(optimiser() is not None for optimiser in optimisers)
+            met.append((name, gradients, living))
+            return inner(*arguments, **options)
+
+        monkeypatch.setattr(holder, name, call)
+
+    def adam(weights):
+        optimiser = adam_of(weights)
+        optimisers.append(weakref.ref(optimiser))
+        return optimiser
+
+    for holder, name in ((loop, "validate"), (loop, "load_average"), (Scorer, "scores")):
+        watched(holder, name)
+    parts = replace(FAST, optimiser=adam)
+    run = train(child(updates=4, validations=4, average="last"), parts=parts).directory
+
+    middle, end = met[:4], met[4:]
+    assert middle == [("validate", 0, 1)] * 4
+    assert {*end} == {(name, 0, 0) for name in ("validate", "load_average", "scores")}
+    kept = checkpoints(run / "checkpoints")
+    assert len(kept) == 3
+    assert [(path / "optimiser.safetensors").exists() for path in kept] == [False, True, True]
+
+
+def test_the_child_takes_the_memory_of_its_parent(child, recorder):
+    prepared = prepare(child())
+    trainer = new_trainer(prepared, recorder)
+    trainer.metrics.close()
+    parent, anew = prepared.start.parent.model, prepared.start.parent_anew().model
+    for ours, theirs, again in zip(
+        trainer.model.parameters(), parent.parameters(), anew.parameters(), strict=True
+    ):
+        assert ours.data_ptr() == theirs.data_ptr() != again.data_ptr()
+        assert torch.equal(ours, again)
+    assert recorder.noted("memory: about 0.3 GB; less with")
+
+
+def test_a_run_whose_newest_checkpoint_is_damaged_ends_with_the_same_weights(child):
+    whole, broken = (child(updates=6, validations=6) for _ in range(2))
+    whole = train(whole.model_copy(update={"run": whole.run.with_name("whole")})).directory
+    directory = train(broken).directory
+    (checkpoints(directory / "checkpoints")[-1] / "model.safetensors").write_bytes(b"")
+    train(broken)
+    expected, weights = (load_bundle(run).model.state_dict() for run in (whole, directory))
+    assert all(torch.equal(weight, expected[name]) for name, weight in weights.items())
+
+
+def test_a_parent_without_the_letters_is_named(child, write, notes):
+    lines = ["žluťoučký kůň", "příliš žluťoučký", "úpěl ďábelské ódy"] * 9
+    czech = write("a.en", ["a b c"] * 27), write("a.cs", lines)
+    prepare(child(pairs=czech), note=notes.append)
+    [warning] = [note for note in notes if "because the parent lacks" in note]
+    assert "of the target's subwords are bytes or unknown" in warning
+    assert "ž ť" in warning.partition("lacks")[2]
+    assert "train without a parent, or from a parent of these languages" in warning

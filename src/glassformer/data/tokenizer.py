@@ -91,7 +91,8 @@ class Tokenizer:
         self.bos_id: int = self._model.bos_id()
         self.eos_id: int = self._model.eos_id()
         self.vocab_size: int = pieces if pad >= 0 else pieces + 1
-        self._has_bytes = any(map(self._model.is_byte, range(pieces)))
+        fallback = compress(range(pieces), self._model.is_byte(list(range(pieces))))
+        self.byte_ids: frozenset[int] = frozenset(fallback)  # of the bytes of unknown characters
         controls = compress(range(pieces), self._model.is_control(list(range(pieces))))
         self.symbols: frozenset[int] = frozenset({self.pad_id, self.bos_id, self.eos_id, *controls})
         self.prefix_ids = tuple(map(self._model.piece_to_id, self.prefix))
@@ -216,7 +217,7 @@ class Tokenizer:
     def _escaped(self, texts: Sequence[str]) -> list[str]:
         require_unicode(texts)
         # Without byte fallback the escape itself could be an unknown character.
-        return [escaped(text) for text in texts] if self._has_bytes else list(texts)
+        return [escaped(text) for text in texts] if self.byte_ids else list(texts)
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, fingerprint={self.fingerprint[:12]!r})"

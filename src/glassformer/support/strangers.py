@@ -25,6 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from glassformer.support.errors import InputError, expected_words
 
 if TYPE_CHECKING:
+    import torch
     from safetensors import safe_open
     from torch import Tensor
 
@@ -67,6 +68,7 @@ _MOST_UNPACKED = 16 << 30  # bytes of a zip file: the largest models have a few 
 _MOST_MEMBERS = 10_000
 _MOST_GROWTH = 100  # growth of a zip file's member; text grows to 3 to 10 times its size
 _PIECE = 1 << 20  # bytes to unpack at once
+_NUMBERS = 4 << 20  # of a tensor that are read at once
 _SMALL = 64 << 20  # bytes that any member may grow to
 _SHOWN = 40  # characters of a value in a message
 _SHORT = reprlib.Repr()  # a Repr looks only at the beginning of a value
@@ -208,34 +210,54 @@ def read_tensors(
     try:
         check_regular(path)
         with safe_open(path, framework="pt") as file:
-            names = file.keys() if shapes is None else _expected(path, file, shapes)
-            for name in names:
-                tensor = file.get_tensor(name)
-                if exact:
-                    yield name, tensor.clone()
-                    continue
-                if not tensor.is_floating_point():
-                    raise InputError(
-                        f"{path}: {name} is of {tensor.dtype}, expected floating-point numbers"
-                    )
-                # A copy is needed: in the file's mapping, numbers lack torch's alignment.
-                tensor = tensor.to(torch.get_default_dtype(), copy=True)
-                if not torch.isfinite(tensor).all():
-                    raise InputError(
-                        f"{path}: {name} holds NaN or infinity: the file is damaged: copy it anew"
-                    )
-                yield name, tensor
+            names = sorted(file.keys()) if shapes is None else _expected(path, file, shapes)
+        for name in names:
+            if exact:
+                yield name, _copied(path, name)
+                continue
+            tensor = _copied(path, name, torch.get_default_dtype())
+            if tensor.numel() and not torch.isfinite(torch.stack(tensor.aminmax())).all():
+                raise InputError(
+                    f"{path}: {name} holds NaN or infinity: the file is damaged: copy it anew"
+                )
+            yield name, tensor
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{path}: cannot be read as safetensors ({error}): copy it anew"
         ) from error
 
 
+def _copied(path: Path, name: str, dtype: "torch.dtype | None" = None) -> "Tensor":
+    """A tensor of a safetensors file, in a floating-point type, or by default in its own type.
+
+    A copy has torch's alignment, which the file's mapping lacks. The mapping counts as memory of
+    the process, so each piece of a tensor has a mapping of its own.
+    """
+    import torch
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        shape = file.get_slice(name).get_shape()
+        stored = file.get_slice(name)[:0] if shape else file.get_tensor(name)
+        if dtype and not stored.is_floating_point():
+            raise InputError(
+                f"{path}: {name} is of {stored.dtype}, expected floating-point numbers"
+            )
+        if not shape:
+            return stored.to(dtype or stored.dtype, copy=True)
+    copied = torch.empty(shape, dtype=dtype or stored.dtype)
+    rows = max(1, _NUMBERS * shape[0] // max(1, copied.numel()))
+    for begin in range(0, shape[0], rows):
+        with safe_open(path, framework="pt") as file:
+            copied[begin : begin + rows] = file.get_slice(name)[begin : begin + rows]
+    return copied
+
+
 def _expected(
     path: Path, file: "safe_open", shapes: Mapping[str, Sequence[int] | None]
 ) -> list[str]:
     """The names of the tensors to read, after a check of the whole header."""
-    names: list[str] = file.keys()
+    names: list[str] = sorted(file.keys())
     if unknown := set(names) - shapes.keys():
         raise InputError(
             f"{path}: the weight {shown(min(unknown))} is unknown ({len(unknown)} unknown): this"

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -56,15 +56,23 @@ def _buffers(model: nn.Module) -> dict[str, Tensor]:
     return {name: x for name, x in buffers if name in kept and x.is_floating_point()}
 
 
-def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -> None:
+def load_weights(model: nn.Module, stored: Iterable[tuple[str, Tensor]], origin: Path) -> None:
     """Fill the model's parameters; ``stored`` replaces parameters on the meta device.
 
     A missing tensor raises InputError. ``stored`` must have the model's names and shapes.
     """
-    if missing := dict(model.named_parameters()).keys() - stored.keys():
+    places: dict[str, Tensor] = dict(model.named_parameters())
+    missing, empty = set(places), any(weight.is_meta for weight in places.values())
+    if empty:
+        stored = list(stored)
+        model.load_state_dict(dict(stored), strict=False, assign=True)  # tied weights are in once
+    places |= _buffers(model)
+    for name, tensor in stored:
+        missing.discard(name)
+        if not empty:
+            places[name].detach().copy_(tensor)
+    if missing:
         raise InputError(f"{origin}: the weights lack {min(missing)} ({len(missing)} missing)")
-    empty = any(weight.is_meta for weight in model.parameters())
-    model.load_state_dict(stored, strict=False, assign=empty)  # `stored` has tied weights once
 
 
 def save_tensors(

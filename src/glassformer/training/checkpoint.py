@@ -3,12 +3,13 @@
 A checkpoint is a directory with ``model.safetensors``, ``optimiser.safetensors``,
 ``optimiser.json``, ``state.json``, and ``sha256.json``, which holds the files' hashes. The run
 renames a directory when the directory is complete. So a kill leaves all earlier checkpoints whole.
-A run sets a damaged checkpoint aside and continues from an earlier checkpoint.
+A run sets a damaged checkpoint aside and continues from the one before. Only the newest two keep
+``optimiser.safetensors``, which is twice as large as the weights.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -37,12 +38,13 @@ __all__ = [
     "load_newest",
     "load_optimiser",
     "newest_state",
-    "remove_all_but",
+    "remove_old",
     "save_checkpoint",
     "whole",
 ]
 
 
+_OPTIMISER = "optimiser.safetensors"
 _SIMPLE = (bool, int, float, str, type(None))
 
 
@@ -84,7 +86,7 @@ def save_checkpoint(
         directory.mkdir(exist_ok=True)  # in the run's directory, which must still be there
         with whole_directory(final) as partial:
             save_file(weights(model), partial / "model.safetensors")
-            save_file(tensors, partial / "optimiser.safetensors")
+            save_file(tensors, partial / _OPTIMISER)
             (partial / "optimiser.json").write_text(json.dumps(others) + "\n")
             (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
             write_manifest(partial)
@@ -141,7 +143,7 @@ def load_checkpoint(checkpoint: Path, model: nn.Module) -> RunState:
     """
     _check_hashes(checkpoint)
     path = checkpoint / "model.safetensors"
-    load_weights(model, dict(read_tensors(path, shapes_of(model))), checkpoint)
+    load_weights(model, read_tensors(path, shapes_of(model)), checkpoint)
     return read_json(checkpoint / "state.json", RunState)
 
 
@@ -155,7 +157,7 @@ def load_optimiser(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Op
     file = checkpoint / "optimiser.json"  # checkpoints of the preview at 4256875 have none
     others = read_json(file, dict[str, Any]) if file.exists() else {}
     on_host = others.pop("on host", [])
-    tensors = read_tensors(checkpoint / "optimiser.safetensors", exact=True)
+    tensors = read_tensors(checkpoint / _OPTIMISER, exact=True)
     for path, value in chain(tensors, others.items()):
         name, _, key = path.rpartition("/")
         if name not in places:
@@ -198,11 +200,17 @@ def checkpoints(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob("[0-9]*") if path.name.isdigit())
 
 
-def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
-    """Remove the checkpoints of other updates, and half-written ones after a kill."""
-    names = {f"{update:08d}" for update in kept}
-    for path in checkpoints(directory):
-        if path.name not in names:
+def remove_old(directory: Path, averaged: Iterable[int]) -> None:
+    """Keep the newest two checkpoints, and of older ones the weights of the updates ``averaged``.
+
+    A run continues from the second if the newest is damaged; no run continues from an older one,
+    so that the optimiser's file goes. Half-written checkpoints go too, after a kill.
+    """
+    names = {f"{update:08d}" for update in averaged}
+    for path in checkpoints(directory)[:-2]:
+        if path.name in names:
+            (path / _OPTIMISER).unlink(missing_ok=True)
+        else:
             remove_directory(path)
     remove_leftovers(directory)
 
@@ -212,13 +220,22 @@ def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> N
 
     The sum is in float64 (section 6.1). Raises InputError for weights of another model.
     """
-    paths = [checkpoint_of(directory, update) for update in updates]
-    shapes, sums = shapes_of(model.eval()), dict[str, Tensor]()
-    for path in paths:
-        for name, weight in read_tensors(path / "model.safetensors", shapes):
-            sums[name] = sums[name] + weight.double() if name in sums else weight.double()
-    mean = {name: (total / len(paths)).float() for name, total in sums.items()}
-    load_weights(model, mean, directory)
+    files = [checkpoint_of(directory, update) / "model.safetensors" for update in updates]
+    load_weights(model, _means(files, shapes_of(model.eval())), directory)
+
+
+def _means(
+    files: Sequence[Path], shapes: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[str, Tensor]]:
+    """The mean of each tensor in files of one model, with one tensor in memory at a time."""
+    for name, shape in shapes.items():
+        alone = dict.fromkeys(shapes) | {name: shape}
+        stored = chain.from_iterable(read_tensors(file, alone) for file in files)
+        if first := next(stored, None):
+            total = first[1].double()
+            for _, weight in stored:
+                total += weight
+            yield name, total.div_(len(files)).float()
 
 
 def check_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer) -> None:

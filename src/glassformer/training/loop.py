@@ -22,7 +22,7 @@ from glassformer.training.checkpoint import (
     check_optimiser,
     last_good,
     load_average,
-    remove_all_but,
+    remove_old,
     save_checkpoint,
     whole,
 )
@@ -113,6 +113,7 @@ class Trainer:
                 self._report(learning_rate=settings[0])
             validated = last or self.pace.validation_due(state.update)
             if validated:
+                learner.optimiser.zero_grad(set_to_none=True)  # the decoder takes their memory
                 self._validate()
             if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
                 self._save(learner)
@@ -231,6 +232,5 @@ class Trainer:
         self._losses.read()
         begin = time.monotonic()
         save_checkpoint(self.checkpoints, self.model, learner.optimiser, self.state)
-        means = averaged_updates(self.state.validations, self.config)
-        remove_all_but(self.checkpoints, {*means, self.state.update})
+        remove_old(self.checkpoints, averaged_updates(self.state.validations, self.config))
         self._saving = time.monotonic() - begin

@@ -77,7 +77,7 @@ class Scorer:
 
     def gains(self, scores: dict[str, Scores]) -> dict[str, str]:
         """The scores of the parent and of the child (``scores``) as text; {} without a parent."""
-        parent = self._prepared.start.parent
+        parent = self._prepared.start.parent_anew()
         if parent is None:
             return {}
         before = self.scores(parent.model, length_penalty=parent.length_penalty)

@@ -29,6 +29,7 @@ from glassformer.training.reporting import CellReporter, Metrics, Reporter, Text
 from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.machine import check_precision, chosen_precision, machine_speed
+from glassformer.training.setup.memory import memory_needed
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import estimated_seconds
@@ -159,6 +160,7 @@ def new_trainer(
         f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
         f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
     )
+    reporter.note(memory_needed(model, config))
     return Trainer(
         model=model,
         prepared=prepared,

@@ -96,7 +96,7 @@ def rounded(bundle: Bundle, quantization: str) -> tuple[Bundle, bytes]:
         else:
             stored[name], values[name] = weight.numpy(), weight
     model = Transformer(bundle.model.config)
-    load_weights(model, values, origin=Path("the page"))
+    load_weights(model, values.items(), origin=Path("the page"))
     return replace(bundle, model=model.eval().requires_grad_(False)), safetensors.numpy.save(stored)
 
 

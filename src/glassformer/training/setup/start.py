@@ -5,13 +5,18 @@ and child depend on the class.
 """
 
 import random
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from glassformer.bundle import Bundle, load_bundle
+from glassformer.config import ModelConfig
 from glassformer.data.corpus import Pair, read_lines, read_pairs, write_pairs
 from glassformer.data.normaliser import Normalisation, normaliser
 from glassformer.data.subword_training import train_tokenizer
@@ -22,6 +27,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts
 from glassformer.support.errors import UsageError
 from glassformer.support.progress import working
+from glassformer.support.tensors import load_weights, unfilled, weights
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import KeptPairs, even_sample
@@ -49,6 +55,7 @@ __all__ = ["Parent", "Scratch", "Start", "start_of"]
 _OF_THE_PARENT = (*SizeOptions.model_fields, "vocab_size", "tokenizer", "subwords", "joint")
 # The highest learning rates for width 128; as in the paper, rates fall with the width's root.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
+_LACKING, _SHOWN = 0.05, 8  # share of a side's subwords, and letters in the warning
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
 
 
@@ -93,6 +100,10 @@ class Scratch:
         ]
         return self, tokenizers, notes
 
+    def parent_anew(self) -> Bundle | None:
+        """The parent as its directory has it; None without a parent."""
+        return None
+
     def model(self, config: TrainConfig, tokenizers: tuple[Tokenizer, Tokenizer]) -> Transformer:
         """The model before the first update."""
         settings = model_config(config, _vocabulary_settings(*tokenizers))
@@ -105,11 +116,13 @@ class Parent:
 
     The child keeps the parent's model, subwords and normalisation. The child learns with Adam at
     a constant low rate, which falls to zero at the end. The methods are those of :class:`Scratch`.
+    The child's weights take the memory of ``parent``, and ``parent_anew`` reads the parent again.
     """
 
     parent: Bundle
     parts: Parts
     options: StartOptions
+    parent_anew: Callable[[], Bundle]
 
     @property
     def normalisation(self) -> Normalisation:
@@ -151,14 +164,19 @@ class Parent:
         """Write the pairs of ``replay``, then act as :meth:`Scratch.with_subwords`."""
         if self.options.replay and not kept.run.replay.exists():
             self._write_replay(self.options.replay, kept)
+        notes = _lacking(self.parent.tokenizers, kept)
         if not self.options.trim_vocabulary:
-            return self, self.parent.tokenizers, []
-        start = replace(self, parent=_trimmed(self.parent, kept.run, self.parts))
+            return self, self.parent.tokenizers, notes
+        trimmed = partial(_trimmed, run=kept.run, parts=self.parts)
+        whole_anew = self.parent_anew  # the start with the whole parent goes
+        start = replace(
+            self, parent=trimmed(self.parent), parent_anew=lambda: trimmed(whole_anew())
+        )
         sizes = dict.fromkeys(each.vocab_size for each in start.parent.tokenizers)
         count = sum(weight.numel() for weight in start.parent.model.parameters())
         vocabularies = " and ".join(f"{size:,}" for size in sizes)
         note = f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
-        return start, start.parent.tokenizers, [note]
+        return start, start.parent.tokenizers, [*notes, note]
 
     def _write_replay(self, file: Path, kept: KeptPairs) -> None:
         """Write the parent's translations of a text, found by greedy search."""
@@ -180,9 +198,7 @@ class Parent:
         names = ("dropout", "attention_dropout", "activation_dropout")
         changes = {name: getattr(learning, name) for name in names}
         settings = self.parent.model.config.model_copy(update=changes)
-        model = self.parts.build(settings)
-        model.load_state_dict(self.parent.model.state_dict())
-        return model
+        return _filled(self.parts, settings, weights(self.parent.model).items())
 
 
 Start = Scratch | Parent
@@ -199,10 +215,14 @@ def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
     names = [name for name in _OF_THE_PARENT if getattr(config, name) != fields[name].default]
     if names:
         raise UsageError("comes from the parent bundle: leave it out", argument=names[0])
-    parent = load_bundle(config.parent, device=device, build=parts.build, own=parts.own)
-    languages = config.language_pair
-    if parent.language_tokens and languages:
-        parent = parent.between(*languages)
+    directory = config.parent
+
+    def parent_anew() -> Bundle:
+        bundle = load_bundle(directory, device=device, build=parts.build, own=parts.own)
+        pair = config.language_pair if bundle.language_tokens else None
+        return bundle.between(*pair) if pair else bundle
+
+    parent = parent_anew()
     if config.normalisation not in (None, parent.normalisation):
         raise UsageError(
             f"{config.normalisation}: the parent bundle has {parent.normalisation}: leave it out",
@@ -211,7 +231,7 @@ def start_of(config: TrainConfig, parts: Parts, device: torch.device) -> Start:
     source, target = parent.tokenizers
     if config.both_ways and source.serialized != target.serialized:
         raise UsageError("needs one vocabulary; the parent bundle has two", argument="both_ways")
-    return Parent(parent, parts, config)
+    return Parent(parent, parts, config, parent_anew)
 
 
 def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
@@ -243,19 +263,47 @@ def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
         new_source, kept_source = trim_tokenizer(source, (pair.source for pair in run.pairs()))
         new_target, kept_target = trim_tokenizer(target, (pair.target for pair in run.pairs()))
     changes = _vocabulary_settings(new_source, new_target)
-    model = parts.build(parent.model.config.model_copy(update=changes))
     rows = {
         "source_embedding.weight": kept_source,
         "target_embedding.weight": kept_target,
         "output.weight": kept_target,
         "output_bias": kept_target,
     }
-    weights = dict(parent.model.named_parameters())
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            weight.copy_(weights[name][rows[name]] if name in rows else weights[name])
-    model.to(parent.model.output_weight.device).eval().requires_grad_(False)
+    settings = parent.model.config.model_copy(update=changes)
+    kept = (
+        (name, weight[rows[name]] if name in rows else weight)
+        for name, weight in weights(parent.model).items()
+    )
+    model = _filled(parts, settings, kept).to(parent.model.output_weight.device)
+    model.eval().requires_grad_(False)
     return replace(parent, model=model, source_tokenizer=new_source, target_tokenizer=new_target)
+
+
+def _lacking(tokenizers: tuple[Tokenizer, Tokenizer], kept: KeptPairs) -> list[str]:
+    """A warning for each side that the parent reads as bytes, or as the unknown symbol."""
+    notes = []
+    sample = even_sample(read_pairs(kept.run.train), kept.trained)
+    for side, tokenizer in zip(Pair._fields, tokenizers, strict=True):
+        text = " ".join(getattr(pair, side) for pair in sample)
+        ids, odd = tokenizer.encode(text), {tokenizer.unk_id, *tokenizer.byte_ids}
+        if (share := sum(index in odd for index in ids) / len(ids)) > _LACKING:
+            letters = (letter for letter, _ in Counter(text).most_common())
+            lacking = [letter for letter in letters if odd.intersection(tokenizer.encode(letter))]
+            notes.append(
+                f"warning: {share:.0%} of the {side}'s subwords are bytes or unknown, because the"
+                f" parent lacks {' '.join(lacking[:_SHOWN])}: train without a parent, or from a"
+                " parent of these languages, or such a child learns little"
+            )
+    return notes
+
+
+def _filled(
+    parts: Parts, settings: ModelConfig, stored: Iterable[tuple[str, Tensor]]
+) -> Transformer:
+    """A model that takes the memory of the stored weights, if its parts need none of their own."""
+    model = unfilled(lambda: parts.build(settings))
+    load_weights(model, stored, Path("the parent"))
+    return model
 
 
 def _vocabulary_settings(source: Tokenizer, target: Tokenizer) -> dict[str, int | None]:

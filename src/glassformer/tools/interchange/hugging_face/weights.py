@@ -65,7 +65,7 @@ def read_weights(
         for name in _WITH_START & filled.keys():
             rows = len(filled[name])  # no source has the symbol, and its vocabulary may be smaller
             filled[name] = with_rows(filled[name], 1, (rows, min(start, rows - 1)))
-    load_weights(model, filled, directory)
+    load_weights(model, filled.items(), directory)
 
 
 def _their_shape(ours: str, shape: tuple[int, ...], start: int | None) -> tuple[int, ...]:

@@ -48,7 +48,8 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
     refuse_others(file, known)
     parameters = dict(model.named_parameters())
     filled["output_bias"] = filled.pop("output.bias", torch.empty(0))
-    load_weights(model, {name: filled[name] for name in parameters if name in filled}, file.path)
+    weights = [(name, filled[name]) for name in parameters if name in filled]
+    load_weights(model, weights, file.path)
 
 
 def _stored(file: ModelFile, name: str, expected: tuple[int, ...]) -> Tensor:
