@@ -6,7 +6,7 @@ The row copies the padding's row, with the bias ``NEVER``, so that all other pro
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from glassformer.config import ModelConfig, Tying
@@ -27,6 +27,8 @@ class Family:
     options: Mapping[str, Any]
     output_bias: bool = True
     """Whether the files have ``final_logits_bias``."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Options of config.json that transformers takes for missing ones, if they are not Marian's."""
     stored_sinusoids: bool = False
     """Whether the files have the table of sinusoids, which other families compute."""
 
@@ -43,6 +45,7 @@ FAMILIES = {
             "position_offset": 2,
         },
         output_bias=False,
+        defaults={"scale_embedding": True, "activation_function": "relu"},
     ),
     "mbart": Family(
         "mBART",

@@ -50,6 +50,7 @@ _LANGUAGES = {  # the token of a language; the group is the language's code
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
 }
 _START = "<s>"
+_USUAL = {_START, "</s>", "<unk>", "<pad>", "<mask>"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Tokenizers:
     language_tokens: LanguageTokens | None = None
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
+    others: tuple[str, ...] = ()
+    """Special tokens that no text has, and that are neither languages nor usual symbols."""
     is_ours: bool = False
     """Whether ``export`` has written the files."""
 
@@ -89,6 +92,14 @@ def _text_of(token: object) -> object:
 _Text = Annotated[str, BeforeValidator(_text_of)]
 
 
+class _AddedToken(BaseModel):
+    """A token beside the SentencePiece model; a special one stands in no text."""
+
+    id: int = -1
+    content: str
+    special: bool = False
+
+
 class _Options(BaseModel):
     """The fields of ``tokenizer_config.json`` or ``special_tokens_map.json`` that import reads."""
 
@@ -97,17 +108,12 @@ class _Options(BaseModel):
     legacy_behaviour: bool | None = None
     source_lang: str | None = None
     target_lang: str | None = None
-    added_tokens_decoder: dict[int, _Text] = {}
+    added_tokens_decoder: dict[int, _AddedToken] = {}
     additional_special_tokens: list[_Text] | None = None
     extra_special_tokens: list[_Text] | dict[str, Any] | None = None
     unk_token: _Text | None = None
     eos_token: _Text | None = None
     pad_token: _Text | None = None
-
-
-class _AddedToken(BaseModel):
-    id: int
-    content: str
 
 
 class _AddedTokens(BaseModel):
@@ -191,18 +197,22 @@ def _marian(files: _Files) -> Tokenizers:
     if not settings.share_encoder_decoder_embeddings:
         tables["target_vocab.json"] = settings.target_vocab_size
     pattern = _LANGUAGES["MarianTokenizer"]
-    sides = []
+    sides: list[PieceOrder] = []
+    others: tuple[str, ...] = ()
     for table, size in tables.items():
         path = directory / table
         texts = _texts(path, size)
+        controls = [] if sides else _add_tokens(files, texts, size)
+        others = others if sides else _others(controls, pattern)
         languages = filter(pattern.fullmatch, texts)
-        sides.append(_piece_order(files, texts, controls=languages, path=path))
+        sides.append(_piece_order(files, texts, controls=[*controls, *languages], path=path))
     tokens = language_tokens(sides[0].texts, "MarianTokenizer")
     return Tokenizers(
         sides[0].tokenizer(read_sentencepiece(directory / "source.spm")),
         sides[-1].tokenizer(read_sentencepiece(directory / "target.spm")),
         (files.options.source_lang, None if tokens else files.options.target_lang),
         tokens,
+        others=others,
     )
 
 
@@ -217,18 +227,9 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
         texts = _texts(directory / "vocab.json", size, filled=False)
     elif path == paths[0]:  # fairseq adds one to SentencePiece's id
         texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
-    added = _added_texts(files, len(texts))
-    for index in added:
-        if not 0 <= index < size:
-            raise InputError(
-                f"{directory}: config.json has {size} tokens, but a token has the id {index}: copy"
-                " all files from one model"
-            )
-    for index, text in sorted(added.items()):
-        texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
-        texts[index] = text
+    controls = _add_tokens(files, texts, size)
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
-    order = _piece_order(files, texts, controls=added.values(), path=path)
+    order = _piece_order(files, texts, controls=controls, path=path)
     tokens = language_tokens(order.texts, kind)
     if tokens is None:
         raise InputError(
@@ -236,7 +237,12 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
             " special_tokens_map.json: copy these files from the original model"
         )
     tokenizer = order.tokenizer(model)
-    return Tokenizers(tokenizer, tokenizer, language_tokens=tokens)
+    others = _others(controls, _LANGUAGES[kind])
+    return Tokenizers(tokenizer, tokenizer, language_tokens=tokens, others=others)
+
+
+def _others(controls: Iterable[str], language: re.Pattern[str]) -> tuple[str, ...]:
+    return tuple(t for t in controls if t not in _USUAL and not language.fullmatch(t))
 
 
 def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
@@ -254,20 +260,49 @@ def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
     return [by_id.get(i, f"<unused {i}>") for i in range(size if filled else last + 1)]
 
 
-def _added_texts(files: _Files, size: int) -> dict[int, str]:
-    """The tokens beside the SentencePiece model, by id; tokens without ids follow ``size``."""
-    added = dict(files.options.added_tokens_decoder)
-    path = files.directory / "tokenizer.json"
-    if not added and path.exists():
-        listed = read_json(path, _AddedTokens, most_bytes=MOST_JSON).added_tokens
-        added = {token.id: token.content for token in listed}
-    path = files.directory / "special_tokens_map.json"
+def _add_tokens(files: _Files, texts: list[str], size: int) -> list[str]:
+    """Put the tokens beside the SentencePiece model into ``texts``, and return them.
+
+    Special tokens without ids follow the last id.
+
+    Raises InputError for a token that is not special, because it would cut texts.
+    """
+    directory, path = files.directory, files.directory / "special_tokens_map.json"
+    special: list[str] = []
     for names in [files.options, *([read_json(path, _Options)] if path.exists() else [])]:
-        tokens = names.additional_special_tokens or names.extra_special_tokens or []
-        missing = [text for text in tokens if text not in added.values()]
-        first = max([size, *(index + 1 for index in added)])
-        added |= dict(enumerate(missing, first))
-    return added
+        special += names.additional_special_tokens or names.extra_special_tokens or []
+    named = {}
+    for index, token in _added_tokens(directory, files.options).items():
+        if not token.special and token.content not in {*special, *_USUAL}:
+            raise InputError(
+                f"{directory}: the token {shown(token.content)} was added to SentencePiece's, and"
+                " this program cuts no text into such a token: import a model without it"
+            )
+        named[index] = token.content
+    present = {*texts, *named.values()}
+    first = max([len(texts), *(index + 1 for index in named)])
+    named |= dict(enumerate((t for t in dict.fromkeys(special) if t not in present), first))
+    for index, text in sorted(named.items()):
+        if not 0 <= index < size:
+            raise InputError(
+                f"{directory}: config.json has {size} tokens, but a token has the id {index}: copy"
+                " all files from one model"
+            )
+        texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
+        texts[index] = text
+    return [*named.values()]
+
+
+def _added_tokens(directory: Path, options: _Options) -> dict[int, _AddedToken]:
+    """The tokens beside the SentencePiece model by id, from the first file that has them."""
+    if options.added_tokens_decoder:
+        return options.added_tokens_decoder
+    path, old = directory / "tokenizer.json", directory / "added_tokens.json"
+    if path.exists():
+        listed = read_json(path, _AddedTokens, most_bytes=MOST_JSON).added_tokens
+        return {token.id: token for token in listed}
+    table = read_json(old, dict[str, int]) if old.exists() else {}
+    return {index: _AddedToken(content=text) for text, index in table.items()}
 
 
 def _piece_order(
