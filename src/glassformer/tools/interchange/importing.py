@@ -1,6 +1,5 @@
 """Functions that several importers and exporters share."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,23 +7,12 @@ from torch import Tensor
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.support.errors import counted
 from glassformer.support.languages import standard_code
-from glassformer.support.strangers import shown
 
-__all__ = [
-    "NEVER",
-    "Imported",
-    "in_languages",
-    "layers_of",
-    "tying_of",
-    "unread_tokens",
-    "with_rows",
-]
+__all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of", "with_rows"]
 
 NEVER = -1e4
 """The bias of an added symbol, which gives the probability 0 and fits into half precision."""
-_SHOWN = 5  # tokens in a note
 
 
 @dataclass(frozen=True)
@@ -63,15 +51,6 @@ def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bund
     if source and target:
         return replace(bundle, languages=(standard_code(source), standard_code(target)))
     return bundle
-
-
-def unread_tokens(texts: Sequence[str]) -> str:
-    """A note that names tokens of a vocabulary into which no text is cut."""
-    some = ", ".join(map(shown, texts[:_SHOWN])) + (", …" if len(texts) > _SHOWN else "")
-    return (
-        f"no text has {counted(len(texts), 'token')} of the vocabulary ({some}): if the model"
-        " needs such a token before texts, as for a language, the bundle translates wrongly"
-    )
 
 
 def with_rows(table: Tensor, added: int, start: tuple[int, int | None]) -> Tensor:

@@ -291,11 +291,7 @@ def test_subwords_that_the_vocabulary_lacks_are_cut_up(marian, tmp_path):
     source = bundle.source_tokenizer
     assert source.unk_id in source.encode("in the snow")
     assert source.unk_id not in tokenizer("in the snow").input_ids
-    [note] = [note for note in notes if "the vocabulary lacks" in note]
-    assert note == (
-        "the vocabulary lacks 1 subword of SentencePiece (▁the): a text with such a subword has"
-        " other ids than in the bundle, where it is unknown"
-    )
+    assert any(re.search(r"2 of \d+ texts have other ids, such as ' the", note) for note in notes)
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
@@ -318,7 +314,7 @@ def test_runs_of_characters_that_only_the_target_knows(make_marian, pairs, tmp_p
     assert [exported(text).input_ids for text in texts] == [
         original(text).input_ids for text in texts
     ]
-    assert any("source: ids are equal on" in note for note in notes)
+    assert any("source: 2 of" in note for note in notes)  # of that subword
 
 
 def test_an_export_says_where_ids_differ(bundle_of, tmp_path):

@@ -45,14 +45,14 @@ _SECOND_NAMES = {  # transformers reads each pair as one option
     "num_hidden_layers": "encoder_layers",
 }  # fmt: skip
 _IDS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
-_HELD = {"length_penalty", "early_stopping", "forced_bos_token_id"}  # in another form
+_HELD = {"length_penalty", "early_stopping"}  # in another form
 _OTHERS = {  # search options that a bundle does not hold, and the value of our search
     "num_beams": BEAM, "max_length": 20, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0, "min_length": 0, "do_sample": False, "num_beam_groups": 1,
     "diversity_penalty": 0.0, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0,
     "exponential_decay_length_penalty": None, "suppress_tokens": None,
     "begin_suppress_tokens": None, "renormalize_logits": False, "max_new_tokens": None,
-    "bad_words_ids": None, "forced_eos_token_id": None,
+    "bad_words_ids": None, "forced_eos_token_id": None, "forced_bos_token_id": None,
 }  # fmt: skip
 _TYPICAL_LENGTH = 20  # subwords of a sentence
 
@@ -90,7 +90,6 @@ class Settings(BaseModel):
     is_encoder_decoder: Literal[True] = True
     tokenizer_class: str | None = None
     length_penalty: float = 1.0
-    forced_bos_token_id: int | None = None
 
     @property
     def target_vocab_size(self) -> int:
@@ -117,17 +116,13 @@ def read_settings(directory: Path) -> tuple[Family, Settings]:
     settings = read_json(path, dict[str, Any])
     family = family_of(settings.get("model_type"), path)
     read = {field.alias or name for name, field in Settings.model_fields.items()}
+    known = read | _NO_EFFECT | _HELD | _OTHERS.keys()
     for name, value in settings.items():
-        if name not in read | _NO_EFFECT | _HELD | _OTHERS.keys() | _SECOND_NAMES.keys() and value:
+        first = _SECOND_NAMES.get(name)
+        if name not in known and value and (first is None or value != settings.get(first)):
             raise InputError(
                 f"{path}: unknown option {name[:40]} {shown(value)}, which could change the"
                 " translations: this program lacks it"
-            )
-    for second, name in _SECOND_NAMES.items():
-        if settings.get(second, settings.get(name)) != settings.get(name):
-            raise InputError(
-                f"{path}: {second} {shown(settings[second])} and {name} {shown(settings[name])}"
-                " differ, but transformers reads them as one option: copy the file anew"
             )
     if generation.exists():
         options = read_json(generation, dict[str, Any])
@@ -219,14 +214,11 @@ def their_length_penalty(ours: float) -> float:
 
 def other_search_options(settings: Settings) -> dict[str, str]:
     """The search options of transformers that change translations and that no bundle holds."""
-    usual = {
-        **_OTHERS,
-        "bad_words_ids": [[settings.pad_id]],
-        "forced_eos_token_id": settings.eos_id,
-    }
-    options = {
-        name: value
-        for name, value in (settings.model_extra or {}).items()
-        if name not in _NO_EFFECT | _HELD | _SECOND_NAMES.keys() and value not in (None, [])
-    }
-    return {n: shown(v) for n, v in options.items() if (v != usual[n] if n in usual else v)}
+    ids = {"bad_words_ids": [[settings.pad_id]], "forced_eos_token_id": settings.eos_id}
+    held = _NO_EFFECT | _HELD | _SECOND_NAMES.keys()
+    if settings.model_type != "marian":
+        held.add("forced_bos_token_id")  # the language, which the bundle forces
+    options = {n: v for n, v in (settings.model_extra or {}).items() if n not in held}
+    usual = {**dict.fromkeys(options), **_OTHERS, **ids}
+    noted = {n: v for n, v in options.items() if v not in (None, [], usual[n])}
+    return {name: shown(value) for name, value in noted.items() if value or name in _OTHERS}

@@ -16,7 +16,7 @@ from glassformer.config import BEAM, EXTRA_LENGTH
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.support.errors import UsageError, check_choice, counted
+from glassformer.support.errors import UsageError, check_choice
 from glassformer.support.files import new_directory
 from glassformer.tools.interchange.hugging_face.configuration import (
     ALIKE,
@@ -26,7 +26,6 @@ from glassformer.tools.interchange.hugging_face.configuration import (
 from glassformer.tools.interchange.hugging_face.families import FAMILIES, family_for, weight_table
 from glassformer.tools.interchange.hugging_face.id_check import check_texts, id_note
 from glassformer.tools.interchange.hugging_face.tokenizer_json import (
-    missing_pieces,
     tokenizer_config,
     tokenizer_json,
 )
@@ -38,7 +37,6 @@ __all__ = ["QUANTIZATIONS", "export_hugging_face"]
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5  # epsilon of LayerNorm in all families
-_SHOWN = 5  # subwords in a note
 
 
 def export_hugging_face(
@@ -146,12 +144,6 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
         notes.append(
             "two vocabularies: the tokenizer in target/ decodes;"
             " AutoTokenizer.from_pretrained(OUT, subfolder='target')"
-        )
-    if missing := missing_pieces(source):
-        some = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-        notes.append(
-            f"the vocabulary lacks {counted(len(missing), 'subword')} of SentencePiece ({some}):"
-            " a text with such a subword has other ids than in the bundle, where it is unknown"
         )
     return notes
 

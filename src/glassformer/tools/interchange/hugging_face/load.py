@@ -19,7 +19,7 @@ from glassformer.tools.interchange.hugging_face.configuration import (
 from glassformer.tools.interchange.hugging_face.families import weight_table
 from glassformer.tools.interchange.hugging_face.vocabulary import Tokenizers, read_vocabulary
 from glassformer.tools.interchange.hugging_face.weights import read_weights
-from glassformer.tools.interchange.importing import Imported, in_languages, unread_tokens
+from glassformer.tools.interchange.importing import Imported, in_languages
 
 __all__ = ["import_hugging_face"]
 
@@ -53,12 +53,6 @@ def import_hugging_face(
         raise InputError(
             f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"
         )
-    forced = settings.forced_bos_token_id
-    if forced is not None and settings.model_type == "marian" and not vocabulary.is_ours:
-        raise InputError(
-            f"{directory}: forced_bos_token_id {forced}: a bundle of a MarianMT model forces no"
-            " first token: remove the option, if you can do without the token"
-        )
     _check_sizes(vocabulary, config, directory)
     with torch.device("meta"):  # the meta device holds names and shapes, but no numbers
         model = Transformer(config)
@@ -84,8 +78,6 @@ def import_hugging_face(
     notes = []
     if settings.model_type == "marian" and not vocabulary.is_ours:
         notes.append(_OPUS_NOTE)
-    if vocabulary.others:
-        notes.append(unread_tokens(vocabulary.others))
     if not vocabulary.is_ours and (others := other_search_options(settings)):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle holds none of these search options of the model: {listed}")

@@ -23,7 +23,7 @@ from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePiece
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 from glassformer.support.errors import UsageError
 
-__all__ = ["missing_pieces", "tokenizer_config", "tokenizer_json"]
+__all__ = ["tokenizer_config", "tokenizer_json"]
 
 _NEVER = -1e9  # a score so low that other unigrams cut a text if any can
 _MARK = "\ufdd1"  # a noncharacter: no text has it
@@ -93,12 +93,6 @@ def tokenizer_config(tokenizer: Tokenizer, *, size: int, longest: int) -> dict[s
         "split_special_tokens": True,
         **{f"{name}_token": tokenizer.subword(index) for name, index in ids.items()},
     }
-
-
-def missing_pieces(tokenizer: Tokenizer) -> list[str]:
-    """The pieces without an id, which cut texts in SentencePiece and not in ``tokenizer.json``."""
-    pieces = SentencePieceModel.parse(tokenizer.serialized).pieces[tokenizer.vocab_size :]
-    return [piece.text for piece in pieces if piece.type is PieceType.NORMAL]
 
 
 def _pieces(tokenizer: Tokenizer, model: SentencePieceModel, size: int) -> list[Piece]:

@@ -50,7 +50,7 @@ _LANGUAGES = {  # the token of a language; the group is the language's code
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
 }
 _START = "<s>"
-_USUAL = {_START, "</s>", "<unk>", "<pad>", "<mask>"}
+_SYMBOLS = {_START, "</s>", "<unk>", "<pad>", "<mask>"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,6 @@ class Tokenizers:
     language_tokens: LanguageTokens | None = None
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
-    others: tuple[str, ...] = ()
-    """Special tokens that no text has, and that are neither languages nor usual symbols."""
     is_ours: bool = False
     """Whether ``export`` has written the files."""
 
@@ -92,14 +90,6 @@ def _text_of(token: object) -> object:
 _Text = Annotated[str, BeforeValidator(_text_of)]
 
 
-class _AddedToken(BaseModel):
-    """A token beside the SentencePiece model; a special one stands in no text."""
-
-    id: int = -1
-    content: str
-    special: bool = False
-
-
 class _Options(BaseModel):
     """The fields of ``tokenizer_config.json`` or ``special_tokens_map.json`` that import reads."""
 
@@ -108,12 +98,17 @@ class _Options(BaseModel):
     legacy_behaviour: bool | None = None
     source_lang: str | None = None
     target_lang: str | None = None
-    added_tokens_decoder: dict[int, _AddedToken] = {}
+    added_tokens_decoder: dict[int, _Text] = {}
     additional_special_tokens: list[_Text] | None = None
     extra_special_tokens: list[_Text] | dict[str, Any] | None = None
     unk_token: _Text | None = None
     eos_token: _Text | None = None
     pad_token: _Text | None = None
+
+
+class _AddedToken(BaseModel):
+    id: int
+    content: str
 
 
 class _AddedTokens(BaseModel):
@@ -198,21 +193,19 @@ def _marian(files: _Files) -> Tokenizers:
         tables["target_vocab.json"] = settings.target_vocab_size
     pattern = _LANGUAGES["MarianTokenizer"]
     sides: list[PieceOrder] = []
-    others: tuple[str, ...] = ()
     for table, size in tables.items():
         path = directory / table
         texts = _texts(path, size)
-        controls = [] if sides else _add_tokens(files, texts, size)
-        others = others if sides else _others(controls, pattern)
+        if not sides:
+            _add_tokens(files, "MarianTokenizer", texts)
         languages = filter(pattern.fullmatch, texts)
-        sides.append(_piece_order(files, texts, controls=[*controls, *languages], path=path))
+        sides.append(_piece_order(files, texts, controls=languages, path=path))
     tokens = language_tokens(sides[0].texts, "MarianTokenizer")
     return Tokenizers(
         sides[0].tokenizer(read_sentencepiece(directory / "source.spm")),
         sides[-1].tokenizer(read_sentencepiece(directory / "target.spm")),
         (files.options.source_lang, None if tokens else files.options.target_lang),
         tokens,
-        others=others,
     )
 
 
@@ -227,9 +220,9 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
         texts = _texts(directory / "vocab.json", size, filled=False)
     elif path == paths[0]:  # fairseq adds one to SentencePiece's id
         texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
-    controls = _add_tokens(files, texts, size)
+    added = _add_tokens(files, kind, texts)
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
-    order = _piece_order(files, texts, controls=controls, path=path)
+    order = _piece_order(files, texts, controls=added, path=path)
     tokens = language_tokens(order.texts, kind)
     if tokens is None:
         raise InputError(
@@ -237,12 +230,7 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
             " special_tokens_map.json: copy these files from the original model"
         )
     tokenizer = order.tokenizer(model)
-    others = _others(controls, _LANGUAGES[kind])
-    return Tokenizers(tokenizer, tokenizer, language_tokens=tokens, others=others)
-
-
-def _others(controls: Iterable[str], language: re.Pattern[str]) -> tuple[str, ...]:
-    return tuple(t for t in controls if t not in _USUAL and not language.fullmatch(t))
+    return Tokenizers(tokenizer, tokenizer, language_tokens=tokens)
 
 
 def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
@@ -260,29 +248,20 @@ def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
     return [by_id.get(i, f"<unused {i}>") for i in range(size if filled else last + 1)]
 
 
-def _add_tokens(files: _Files, texts: list[str], size: int) -> list[str]:
+def _add_tokens(files: _Files, kind: str, texts: list[str]) -> Collection[str]:
     """Put the tokens beside the SentencePiece model into ``texts``, and return them.
 
-    Special tokens without ids follow the last id.
-
-    Raises InputError for a token that is not special, because it would cut texts.
+    Raises InputError for an id beyond the vocabulary, and for a token that is neither a language
+    nor a symbol, because no text is cut into such a token.
     """
-    directory, path = files.directory, files.directory / "special_tokens_map.json"
-    special: list[str] = []
-    for names in [files.options, *([read_json(path, _Options)] if path.exists() else [])]:
-        special += names.additional_special_tokens or names.extra_special_tokens or []
-    named = {}
-    for index, token in _added_tokens(directory, files.options).items():
-        if not token.special and token.content not in {*special, *_USUAL}:
+    directory, size = files.directory, files.settings.vocab_size
+    added = _added_texts(files, texts)
+    for index, text in sorted(added.items()):
+        if not _LANGUAGES[kind].fullmatch(text) and text not in _SYMBOLS:
             raise InputError(
-                f"{directory}: the token {shown(token.content)} was added to SentencePiece's, and"
-                " this program cuts no text into such a token: import a model without it"
+                f"{directory}: the token {shown(text)} was added to SentencePiece's, and this"
+                " program cuts no text into such a token: import a model without it"
             )
-        named[index] = token.content
-    present = {*texts, *named.values()}
-    first = max([len(texts), *(index + 1 for index in named)])
-    named |= dict(enumerate((t for t in dict.fromkeys(special) if t not in present), first))
-    for index, text in sorted(named.items()):
         if not 0 <= index < size:
             raise InputError(
                 f"{directory}: config.json has {size} tokens, but a token has the id {index}: copy"
@@ -290,19 +269,26 @@ def _add_tokens(files: _Files, texts: list[str], size: int) -> list[str]:
             )
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
         texts[index] = text
-    return [*named.values()]
+    return added.values()
 
 
-def _added_tokens(directory: Path, options: _Options) -> dict[int, _AddedToken]:
-    """The tokens beside the SentencePiece model by id, from the first file that has them."""
-    if options.added_tokens_decoder:
-        return options.added_tokens_decoder
-    path, old = directory / "tokenizer.json", directory / "added_tokens.json"
-    if path.exists():
+def _added_texts(files: _Files, texts: Collection[str]) -> dict[int, str]:
+    """The tokens beside the SentencePiece model, by id; tokens without ids follow ``texts``."""
+    added = dict(files.options.added_tokens_decoder)
+    path, old = files.directory / "tokenizer.json", files.directory / "added_tokens.json"
+    if not added and path.exists():
         listed = read_json(path, _AddedTokens, most_bytes=MOST_JSON).added_tokens
-        return {token.id: token for token in listed}
-    table = read_json(old, dict[str, int]) if old.exists() else {}
-    return {index: _AddedToken(content=text) for text, index in table.items()}
+        added = {token.id: token.content for token in listed}
+    elif not added and old.exists():
+        added = {index: text for text, index in read_json(old, dict[str, int]).items()}
+    path = files.directory / "special_tokens_map.json"
+    for names in [files.options, *([read_json(path, _Options)] if path.exists() else [])]:
+        tokens = names.additional_special_tokens or names.extra_special_tokens or []
+        present = {*texts, *added.values()}
+        missing = [text for text in tokens if text not in present]
+        first = max([len(texts), *(index + 1 for index in added)])
+        added |= dict(enumerate(missing, first))
+    return added
 
 
 def _piece_order(

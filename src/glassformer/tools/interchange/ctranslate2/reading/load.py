@@ -7,7 +7,8 @@ import torch
 
 from glassformer.bundle import Bundle
 from glassformer.model.transformer import Transformer
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, counted
+from glassformer.support.strangers import shown
 from glassformer.tools.interchange.ctranslate2.reading.configuration import (
     model_config,
     read_settings,
@@ -17,7 +18,7 @@ from glassformer.tools.interchange.ctranslate2.reading.tokens import read_tokens
 from glassformer.tools.interchange.ctranslate2.reading.weights import read_weights
 from glassformer.tools.interchange.hugging_face.configuration import length_penalty
 from glassformer.tools.interchange.hugging_face.vocabulary import language_tokens
-from glassformer.tools.interchange.importing import Imported, in_languages, unread_tokens
+from glassformer.tools.interchange.importing import Imported, in_languages
 from glassformer.tools.interchange.piece_order import read_sentencepiece
 
 __all__ = ["import_ctranslate2_model", "read_translator"]
@@ -31,7 +32,7 @@ _TOKENIZERS = (
     ("tokenizer.model",) * 2,
     ("tokenizer.json",) * 2,
 )
-_INTEGERS = {torch.int8, torch.int16}
+_INTEGERS, _SHOWN = {torch.int8, torch.int16}, 5
 _QUANTIZED = "the weights come from int8 or int16, and are exact to half a step"
 
 
@@ -92,5 +93,9 @@ def read_translator(
     if {weight.dtype for weight in file.stored.values() if weight.dim()} & _INTEGERS:
         notes.append(_QUANTIZED)
     if not languages and (unknown := [text for text in beside if text != target_prefix]):
-        notes.append(unread_tokens(unknown))
+        some = ", ".join(map(shown, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
+        notes.append(
+            f"no text has {counted(len(unknown), 'token')} of the vocabulary ({some}): if the model"
+            " needs such a token before texts, as for a language, the bundle translates wrongly"
+        )
     return bundle, tuple(notes)
