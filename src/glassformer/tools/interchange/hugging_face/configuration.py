@@ -114,7 +114,7 @@ def read_settings(directory: Path) -> tuple[Family, Settings]:
         reason = "it holds no config.json" if directory.is_dir() else "no such directory"
         raise InputError(f"{directory}: not a directory of transformers ({reason})")
     settings = read_json(path, dict[str, Any])
-    family = family_of(settings.get("model_type"), path)
+    family = family_of(settings, path)
     read = {field.alias or name for name, field in Settings.model_fields.items()}
     known = read | _NO_EFFECT | _HELD | _OTHERS.keys()
     for name, value in settings.items():

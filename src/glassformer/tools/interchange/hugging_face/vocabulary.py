@@ -145,9 +145,11 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
         nllb = model_type == "m2m_100" and not (directory / "vocab.json").exists()
         kind = _TOKENIZERS[model_type][int(nllb)]
     if kind is None or kind not in _TOKENIZERS[model_type]:
+        first = kind is None or kind.startswith("MBartTokenizer")
+        reason = "the first mBART has its language behind a text" if first else "another tokenizer"
         raise InputError(
-            f"{path}: tokenizer_class {shown(kind)}: for a {model_type} model, import reads"
-            f" {', '.join(_TOKENIZERS[model_type])}"
+            f"{path}: tokenizer_class {shown(kind)}: {reason}: for a {model_type} model, import"
+            f" reads {', '.join(_TOKENIZERS[model_type])}"
         )
     if options.legacy_behaviour:
         raise InputError(
