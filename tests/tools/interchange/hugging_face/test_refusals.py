@@ -21,8 +21,10 @@ WEIGHTS = "model.safetensors"
 
 @pytest.fixture
 def directory(marian, tmp_path):
-    """A copy, to spoil."""
-    return shutil.copytree(marian, tmp_path / "model")
+    """A copy, to spoil; all options stand in one file."""
+    copied = shutil.copytree(marian, tmp_path / "model")
+    (copied / "generation_config.json").unlink()
+    return copied
 
 
 def change_json(path, **values):

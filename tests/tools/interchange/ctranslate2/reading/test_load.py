@@ -306,7 +306,7 @@ def test_missing_and_faulty_files(make_opennmt):
     refused("sentencepiece.model", b"x", r"sentencepiece\.model: not a SentencePiece model")
     tokens = json.loads((directory / "shared_vocabulary.json").read_text())
     name = "shared_vocabulary.json"
-    refused(name, None, "neither shared_vocabulary.json nor source_vocabulary.json")
+    refused(name, None, "neither shared_vocabulary.json nor target_vocabulary.json")
     refused(name, b"[", "not JSON, or cut short")
     refused(name, b"{}", "expected a list")
     refused(name, json.dumps(tokens[1:]).encode(), "the token '<unk>' is missing: copy")
