@@ -94,7 +94,7 @@ class Beside:
         start = search.decoder_start_token_id
         start = search.bos_token_id if start is None else start
         ids = torch.tensor(self.rows[:1])
-        target = torch.randint(4, 90, (1, 6), generator=torch.Generator().manual_seed(5))
+        target = torch.randint(4, 40, (1, 6), generator=torch.Generator().manual_seed(5))
         theirs, ours = (
             torch.cat([torch.tensor([[first]]), target], dim=1) for first in (start, config.bos_id)
         )
