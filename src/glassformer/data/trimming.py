@@ -4,14 +4,14 @@ A pretrained model of 200 languages has 256,000 subwords. A corpus of one langua
 tenth of the model's subwords. Every other subword costs a row of the embeddings, and a logit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from glassformer.data.scripts import script
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import SPACE, Tokenizer
 
-__all__ = ["trim_tokenizer"]
+__all__ = ["trim_tokenizer", "trim_tokenizers"]
 
 _AT_ONCE = 1_024  # texts
 
@@ -31,16 +31,28 @@ def trim_tokenizer(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Tokenize
     >>> tokenizer.subwords("a cat"), trimmed.subwords("a cat")
     (['▁a', '▁cat'], ['▁a', '▁c', 'a', 't'])
     """
-    model = SentencePieceModel.parse(tokenizer.serialized)
-    pieces = list(model.pieces)
-    if tokenizer.pad_id == len(pieces):  # the model lacks padding
-        pieces.append(Piece("<pad>", type=PieceType.CONTROL))
-    vocabulary = pieces[: tokenizer.vocab_size]
-    needed, scripts = _needed(tokenizer, texts)
-    needed |= {place for place, piece in enumerate(vocabulary) if _stays(piece, scripts)}
+    [trimmed], kept = trim_tokenizers([tokenizer], [texts])
+    return trimmed, kept
+
+
+def trim_tokenizers(
+    tokenizers: Sequence[Tokenizer], texts: Sequence[Iterable[str]]
+) -> tuple[list[Tokenizer], list[int]]:
+    """Tokenizers of one vocabulary, with the subwords that the texts of any of them need.
+
+    Also returns the old id of each subword that stays.
+    """
+    needed = set[int]().union(*map(_needed, tokenizers, texts))
     # Both sides of a model have one id for the end symbol, and one for the unknown symbol.
-    first = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
+    first = {i for t in tokenizers for i in (t.pad_id, t.unk_id, t.bos_id, t.eos_id)}
     kept = sorted(needed, key=lambda index: (index not in first, index))
+    return [_with_only(tokenizer, kept) for tokenizer in tokenizers], kept
+
+
+def _with_only(tokenizer: Tokenizer, kept: list[int]) -> Tokenizer:
+    """The tokenizer with these subwords first, and the others unused."""
+    model, pieces = SentencePieceModel.parse(tokenizer.serialized), _pieces(tokenizer)
+    vocabulary, needed = pieces[: tokenizer.vocab_size], set(kept)
     rest = [
         # BPE also merges to an unused piece, and cuts an unused piece that is left over.
         Piece(piece.text, piece.score, PieceType.UNUSED)
@@ -48,23 +60,31 @@ def trim_tokenizer(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Tokenize
         if index not in needed
     ]
     arranged = [*(vocabulary[index] for index in kept), *rest, *pieces[len(vocabulary) :]]
-    trimmed = Tokenizer(
+    return Tokenizer(
         model.with_pieces(arranged, {"pad": vocabulary[tokenizer.pad_id].text}).serialized(),
         prefix=tokenizer.prefix,
         known=len(kept),
     )
-    return trimmed, kept
 
 
-def _needed(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[set[int], set[str | None]]:
-    """The ids of the texts and of the special symbols, and the scripts of the texts."""
+def _pieces(tokenizer: Tokenizer) -> list[Piece]:
+    """The model's pieces, with padding if the model lacks it."""
+    pieces = list(SentencePieceModel.parse(tokenizer.serialized).pieces)
+    lacking = tokenizer.pad_id == len(pieces)
+    return [*pieces, Piece("<pad>", type=PieceType.CONTROL)] if lacking else pieces
+
+
+def _needed(tokenizer: Tokenizer, texts: Iterable[str]) -> set[int]:
+    """The ids of the texts, of the special symbols, and of the letters of the texts' scripts."""
     needed = {tokenizer.unk_id, *tokenizer.symbols, *tokenizer.prefix_ids}
     letters: set[str] = set()
     remaining = iter(texts)
     while window := list(islice(remaining, _AT_ONCE)):
         needed.update(*tokenizer.encode_batch(window))
         letters.update(*window)
-    return needed, {None, *map(script, letters)}  # digits and signs have None
+    scripts = {None, *map(script, letters)}  # digits and signs have None
+    vocabulary = _pieces(tokenizer)[: tokenizer.vocab_size]
+    return needed | {place for place, piece in enumerate(vocabulary) if _stays(piece, scripts)}
 
 
 def _stays(piece: Piece, scripts: set[str | None]) -> bool:

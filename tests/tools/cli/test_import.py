@@ -59,7 +59,16 @@ def test_another_directory_is_one_line(tmp_path, refused):
 def test_a_missing_source_is_one_line(tmp_path, refused):
     status, line = refused("import", tmp_path / "no", tmp_path / "new")
     assert status == 1
-    assert line.startswith(f"{tmp_path / 'no'}: no such file or directory: give a directory of tr")
+    assert line.startswith(
+        f"{tmp_path / 'no'}: no such file or directory, and import downloads nothing: give a"
+    )
+
+
+def test_a_name_of_hugging_face_names_its_download(tmp_path, refused):
+    name = "Helsinki-NLP/opus-mt-en-de"
+    _, line = refused("import", name, tmp_path / "new")
+    assert line.startswith(f"{name}: no such file or directory, and import downloads nothing:")
+    assert line.endswith(f"`hf download {name} --local-dir opus-mt-en-de` fetches it")
 
 
 def test_the_command_has_a_python_name():

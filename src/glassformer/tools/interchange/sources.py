@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+import torch
+
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.support.errors import InputError
 from glassformer.support.files import new_directory
@@ -30,7 +32,12 @@ def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imp
         family, notes = imported.family, imported.notes
         del imported  # the memory of one model is enough
         try:
-            return Imported(load_bundle(place), family, notes)
+            bundle = load_bundle(place)
+            ids = bundle.model.config
+            logits = bundle.model(torch.tensor([[ids.unk_id]]), torch.tensor([[ids.bos_id]]))
+            if not torch.isfinite(logits).all():
+                raise InputError("its numbers overflow: the weights are damaged: copy them anew")
+            return Imported(bundle, family, notes)
         except InputError as error:
             reason = str(error).replace(str(place), str(directory))
             raise InputError(f"{source}: the files make no bundle ({reason})") from error
@@ -39,7 +46,12 @@ def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imp
 def importer_of(source: Path) -> Callable[..., Imported]:
     """The function that reads ``source``, a file or directory of another program."""
     if not source.exists():
-        raise InputError(f"{source}: no such file or directory: give {_EXPECTED}")
+        at_hub = len(source.parts) == 2 and not source.is_absolute()
+        remedy = f"; `hf download {source} --local-dir {source.name}` fetches it" if at_hub else ""
+        raise InputError(
+            f"{source}: no such file or directory, and import downloads nothing: give {_EXPECTED}"
+            f"{remedy}"
+        )
     if source.is_dir():
         names = {path.name for path in source.iterdir()}
     else:

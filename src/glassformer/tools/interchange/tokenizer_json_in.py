@@ -14,7 +14,7 @@ from pydantic import Base64Bytes, BaseModel, Field
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import SPACE
 from glassformer.support.errors import InputError
-from glassformer.support.strangers import MOST_JSON, read_json
+from glassformer.support.strangers import MOST_JSON, read_json, shown
 
 __all__ = ["read_tokenizer_json"]
 
@@ -58,7 +58,7 @@ class _Model(BaseModel):
 
 class _Symbol(BaseModel):
     content: str
-    special: Literal[True]  # a symbol that is not special would cut texts before all other steps
+    special: bool
 
 
 class _File(BaseModel):
@@ -75,6 +75,9 @@ def read_tokenizer_json(path: Path) -> SentencePieceModel:
     """
     try:
         file = read_json(path, _File, most_bytes=MOST_JSON)
+        for token in file.added_tokens:
+            if not token.special:  # it would cut texts before all other steps
+                raise ValueError(f"the token {shown(token.content)} was added to SentencePiece's")
         scores = _scores(file.model)
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")

@@ -8,8 +8,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import torch
@@ -21,7 +19,7 @@ from glassformer.data.corpus import Pair, read_lines, read_pairs, write_pairs
 from glassformer.data.normaliser import Normalisation, normaliser
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.trimming import trim_tokenizer
+from glassformer.data.trimming import trim_tokenizer, trim_tokenizers
 from glassformer.decoding.engine import SearchOptions
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts
@@ -253,15 +251,16 @@ def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
 def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
     """The parent with only the subwords of the run's pairs, and the subwords' rows of weights."""
     source, target = parent.tokenizers
-    if source.serialized == target.serialized:
-        new_source, kept_source = trim_tokenizer(source, chain.from_iterable(run.pairs()))
-        new_target = Tokenizer(
-            new_source.serialized, prefix=target.prefix, known=new_source.vocab_size
+    sources, targets = (pair.source for pair in run.pairs()), (pair.target for pair in run.pairs())
+    shares_rows = parent.model.config.tying in ("three-way", "embeddings")
+    if shares_rows or source.serialized == target.serialized:
+        (new_source, new_target), kept_source = trim_tokenizers(
+            [source, target], [sources, targets]
         )
         kept_target = kept_source
     else:
-        new_source, kept_source = trim_tokenizer(source, (pair.source for pair in run.pairs()))
-        new_target, kept_target = trim_tokenizer(target, (pair.target for pair in run.pairs()))
+        new_source, kept_source = trim_tokenizer(source, sources)
+        new_target, kept_target = trim_tokenizer(target, targets)
     changes = _vocabulary_settings(new_source, new_target)
     rows = {
         "source_embedding.weight": kept_source,

@@ -80,6 +80,9 @@ def test_a_target_prefix_begins_every_target(package):
     assert bundle.source_tokenizer.prefix == ()
     with pytest.raises(InputError, match="lacks the subword '__de__' of its prefix"):
         with_prefix("__de__")
+    with pytest.raises(InputError) as caught:
+        with_prefix("x" * 100_000)
+    assert len(str(caught.value)) < 500
 
 
 def refused(source, message):

@@ -307,6 +307,26 @@ def saved_by_5(request, tmp_path):
 
 
 @pytest.fixture
+def with_added(request, tmp_path):
+    """Saves a family with tokens that a fine-tuner added, and its SentencePiece files if asked."""
+
+    def make(family, *, special, beside):
+        original, saved = request.getfixturevalue(family), tmp_path / f"{family}-{special}-{beside}"
+        tokenizer = transformers_tokenizer(original)
+        tokenizer.add_tokens(["<ent>", "Mannschaft"], special_tokens=special)
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(original)
+        size = max(len(tokenizer), model.config.vocab_size)
+        model.resize_token_embeddings(size, mean_resizing=False)
+        model.save_pretrained(saved)
+        tokenizer.save_pretrained(saved)
+        for path in original.glob("*.model") if beside else ():
+            shutil.copy(path, saved)
+        return saved
+
+    return make
+
+
+@pytest.fixture
 def compared():
     """Compares an imported bundle with transformers' own model and tokenizer, part by part."""
     return Compared

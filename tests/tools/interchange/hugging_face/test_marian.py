@@ -132,13 +132,14 @@ def test_half_precision_in_several_files(marian, tmp_path):
 
 def test_search_options_without_a_place_are_said(marian, tmp_path):
     directory = shutil.copytree(marian, tmp_path / "model")
-    options = {"length_penalty": 2.0, "no_repeat_ngram_size": 3, "num_beams": 6, "max_length": 99}
+    options = json.loads((directory / "generation_config.json").read_text())
+    options |= {"length_penalty": 2.0, "no_repeat_ngram_size": 3, "num_beams": 6, "max_length": 99}
     (directory / "generation_config.json").write_text(json.dumps(options))
 
     imported = import_hugging_face(directory)
 
     assert imported.bundle.length_penalty == 2.5
     assert imported.notes[1:] == (
-        "a bundle holds none of these search options of the model: num_beams 6, max_length 99,"
-        " no_repeat_ngram_size 3",
+        "a bundle holds none of these search options of the model: no_repeat_ngram_size 3,"
+        " num_beams 6, max_length 99",
     )

@@ -176,7 +176,7 @@ def test_faulty_directories(directory, family, tmp_path):
     copied = shutil.copytree(directory, tmp_path / "model")
     options = (copied / "tokenizer_config.json").read_text()
     for tokens, message in (
-        ('{"7": "x", "9999": "y"}', r"config\.json has \d+ tokens, but a token has the id"),
+        ('{"9999": "<mask>"}', r"config\.json has \d+ tokens, but a token has the id"),
         ('{"7": {}}', "added_tokens_decoder.7 None: expected text"),
     ):
         faulty = f'{options[:-1]}, "added_tokens_decoder": {tokens}}}'
@@ -195,8 +195,28 @@ def test_faulty_directories(directory, family, tmp_path):
     with pytest.raises(InputError, match="legacy_behaviour puts the language behind a text"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text('{"tokenizer_class": "SMALL100Tokenizer"}')
-    with pytest.raises(InputError, match=r"'SMALL100Tokenizer': for a \w+ model, import reads"):
+    with pytest.raises(
+        InputError, match=r"'SMALL100Tokenizer': another tokenizer: for a \w+ model"
+    ):
         imported(copied, family)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("name", ["marian", *FAMILIES])
+def test_tokens_that_a_fine_tuner_added_are_named(with_added, name, beside):
+    source, target = FAMILIES.get(name, (None, None))
+    languages = {"source_language": source, "target_language": target}
+    for special in (False, True):
+        directory = with_added(name, special=special, beside=beside)
+        with pytest.raises(InputError, match="the token '<ent>' was added to SentencePiece's"):
+            import_hugging_face(directory, **languages)
+
+
+def test_tokens_that_older_versions_added_are_named(marian, tmp_path):
+    copied = shutil.copytree(marian, tmp_path / "model")
+    (copied / "added_tokens.json").write_text('{"<ent>": 90}')
+    with pytest.raises(InputError, match="the token '<ent>' was added to SentencePiece's"):
+        import_hugging_face(copied)
 
 
 def test_a_fine_tuned_model_goes_back_with_its_languages(one, pairs, tmp_path):
@@ -233,10 +253,36 @@ def test_a_fine_tuned_model_goes_back_with_its_languages(one, pairs, tmp_path):
     assert not torch.equal(child.model.output_weight, parent.model.output_weight)
 
 
+@pytest.mark.parametrize("name", ["marian", *FAMILIES])
+def test_a_trimmed_child_goes_back_to_its_family(request, name, pairs, tmp_path):
+    """Both sides of a joint vocabulary keep the subwords that either side needs."""
+    source, target = FAMILIES.get(name, (None, None))
+    languages = {"source_language": source, "target_language": target}
+    parent = import_hugging_face(request.getfixturevalue(name), **languages).bundle
+    save_bundle(parent, tmp_path / "parent")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{first}\t{second}\n" for first, second in pairs[:1] * 9))
+    run = {"parent": tmp_path / "parent", "run": tmp_path / "child", "trim_vocabulary": True}
+    train(TrainConfig(pairs=[path], valid=[path], updates=2, device="cpu", threads=1, **run))
+
+    child = load_bundle(tmp_path / "child")
+    ours = child.source_tokenizer
+    assert ours.vocab_size == child.target_tokenizer.vocab_size < parent.source_tokenizer.vocab_size
+    first, second = (t.subwords(text) for t, text in zip(child.tokenizers, pairs[0], strict=True))
+    assert first == parent.source_tokenizer.subwords(pairs[0][0])
+    assert second == parent.target_tokenizer.subwords(pairs[0][1])
+    assert Translator(child).translate([pairs[0][0]], beam=1)
+    if name in ("marian", "mbart50"):  # BPE that is trimmed has no tokenizer.json
+        export_hugging_face(child, tmp_path / "out")
+        exported = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+        text = pairs[0][1]
+        assert exported(text).input_ids == [*ours.encode(text), ours.eos_id]
+
+
 def test_the_first_mbart_is_refused(mbart50, tmp_path):
     copied = shutil.copytree(mbart50, tmp_path / "model")
     path = copied / "tokenizer_config.json"
     for content in ({"tokenizer_class": "MBartTokenizer"}, {}):
         path.write_text(json.dumps(content))
-        with pytest.raises(InputError, match="for a mbart model, import reads MBart50Tokenizer"):
+        with pytest.raises(InputError, match="the first mBART has its language behind a text: f"):
             imported(copied, "mbart50")

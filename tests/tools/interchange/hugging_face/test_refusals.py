@@ -21,8 +21,10 @@ WEIGHTS = "model.safetensors"
 
 @pytest.fixture
 def directory(marian, tmp_path):
-    """A copy, to spoil."""
-    return shutil.copytree(marian, tmp_path / "model")
+    """A copy, to spoil; all options stand in one file."""
+    copied = shutil.copytree(marian, tmp_path / "model")
+    (copied / "generation_config.json").unlink()
+    return copied
 
 
 def change_json(path, **values):
@@ -61,7 +63,15 @@ def refusal(directory, error=InputError, **languages):
             {"model_type": "bart"},
             "model_type 'bart': its tokenizer is byte-level BPE, not",
         ),
-        ({"model_type": "plbart"}, "model_type 'plbart': its weights have no table here; import"),
+        ({"model_type": "plbart"}, "model_type 'plbart': import has no table of its weights yet: "),
+        (
+            {"model_type": "qwen2", "is_encoder_decoder": "-"},
+            "model_type 'qwen2': a language model without an encoder: translate with it elsewhere,",
+        ),
+        (
+            {"model_type": "IndicTrans", "auto_map": {"AutoConfig": "configuration.py"}},
+            "model_type 'IndicTrans': its model and tokenizer are its own code, and import runs no",
+        ),
         ({"relative_attention": 8}, "unknown option relative_attention 8, which could change the "),
         (
             {"quantization_config": {"bits": 4}},
@@ -177,8 +187,8 @@ def test_sentencepiece_models(directory):
     assert refusal(directory) == ("source.spm: cannot be read: No such file or directory")
     change_json(directory / "tokenizer_config.json", tokenizer_class="BartTokenizer")
     assert refusal(directory) == (
-        "tokenizer_config.json: tokenizer_class 'BartTokenizer': for a marian model, import reads"
-        " MarianTokenizer"
+        "tokenizer_config.json: tokenizer_class 'BartTokenizer': another tokenizer: for a marian"
+        " model, import reads MarianTokenizer"
     )
 
 
@@ -194,6 +204,14 @@ def test_languages(make_marian, tmp_path):
     assert refusal(directory, UsageError, target_language="xyz").endswith(
         "this model has no such language: expected one of de, fr, nl"
     )
+
+
+def test_weights_that_overflow_make_no_bundle(directory, tmp_path):
+    name = "model.encoder.layers.1.final_layer_norm.weight"
+    change_weights(directory, lambda weights: weights.update({name: weights[name] * 0 + 3e38}))
+    with pytest.raises(InputError, match="its numbers overflow: the weights are damaged"):
+        sources.import_bundle(directory, tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_an_import_loads_what_it_wrote(marian, tmp_path, monkeypatch, capsys):

@@ -84,7 +84,7 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never
         ),
         ({"pre_tokenizer": {"type": "ByteLevel"}}, "pre_tokenizer.type 'ByteLevel': expected 'Met"),
         ({"pre_tokenizer": METASPACE}, "pre_tokenizer.prepend_scheme 'never': expected 'always'"),
-        ({"added_tokens": [WORD]}, "added_tokens.0.special False: expected True"),
+        ({"added_tokens": [WORD]}, "the token 'Glassformer' was added to SentencePiece's"),
         ({"model": {"type": "WordPiece"}}, "model.type 'WordPiece': expected 'BPE' or 'Unigram'"),
         ({"model": BPE | {"byte_fallback": True}}, "model.byte_fallback True: expected False"),
         ({"model": BPE | {"fuse_unk": False}}, "model.fuse_unk False: expected True"),

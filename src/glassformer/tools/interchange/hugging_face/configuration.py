@@ -24,15 +24,15 @@ __all__ = [
 
 _SAME_ACTIVATION = {"silu": "swish"}
 _NO_EFFECT = {  # options of training, other tasks or the file, or without a use in transformers
-    "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id", "is_encoder_decoder",
+    "_from_model_config", "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id",
     "add_bias_logits", "add_cross_attention",
     "add_final_layer_norm", "architectures", "chunk_size_feed_forward", "classif_dropout",
     "classifier_dropout", "cross_attention_hidden_size", "decoder_layerdrop", "dtype",
     "encoder_layerdrop", "extra_pos_embeddings", "finetuning_task",
-    "force_bos_token_to_be_generated", "gradient_checkpointing", "id2label", "init_std",
+    "gradient_checkpointing", "id2label", "init_std",
     "is_decoder", "label2id",
-    "normalize_before", "normalize_embedding", "num_attention_heads", "num_hidden_layers",
-    "num_labels", "num_return_sequences", "hidden_size", "output_attentions",
+    "normalize_before", "normalize_embedding",
+    "num_labels", "num_return_sequences", "output_attentions",
     "output_hidden_states", "output_past", "output_scores", "prefix", "problem_type",
     "pruned_heads", "remove_invalid_values", "return_dict", "return_dict_in_generate", "save_step",
     "sep_token_id",
@@ -40,16 +40,19 @@ _NO_EFFECT = {  # options of training, other tasks or the file, or without a use
     "tokenizer_class", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
     "use_cache",
 }  # fmt: skip
-_HELD = {  # options that a bundle or our search has in another form
-    "length_penalty", "early_stopping", "bad_words_ids", "forced_bos_token_id",
-    "forced_eos_token_id",
+_SECOND_NAMES = {  # transformers reads each pair as one option
+    "hidden_size": "d_model", "num_attention_heads": "encoder_attention_heads",
+    "num_hidden_layers": "encoder_layers",
 }  # fmt: skip
+_IDS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
+_HELD = {"length_penalty", "early_stopping"}  # in another form
 _OTHERS = {  # search options that a bundle does not hold, and the value of our search
     "num_beams": BEAM, "max_length": 20, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0, "min_length": 0, "do_sample": False, "num_beam_groups": 1,
     "diversity_penalty": 0.0, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0,
     "exponential_decay_length_penalty": None, "suppress_tokens": None,
     "begin_suppress_tokens": None, "renormalize_logits": False, "max_new_tokens": None,
+    "bad_words_ids": None, "forced_eos_token_id": None, "forced_bos_token_id": None,
 }  # fmt: skip
 _TYPICAL_LENGTH = 20  # subwords of a sentence
 
@@ -84,6 +87,7 @@ class Settings(BaseModel):
     start_id: int = Field(alias="decoder_start_token_id")
     share_encoder_decoder_embeddings: bool = True
     tie_word_embeddings: bool = True
+    is_encoder_decoder: Literal[True] = True
     tokenizer_class: str | None = None
     length_penalty: float = 1.0
 
@@ -99,32 +103,51 @@ ALIKE = Settings.model_fields.keys() & ModelConfig.model_fields.keys()
 
 
 def read_settings(directory: Path) -> tuple[Family, Settings]:
-    """The family and options of a directory; search options of generation_config.json win.
+    """The family and options of a directory, as transformers reads them.
 
-    Raises InputError for another family or an unknown option.
+    The search options stand in generation_config.json, or in config.json if there is no such file.
+
+    Raises InputError for another family, an unknown option, or files that contradict each other.
     """
     path, generation = directory / "config.json", directory / "generation_config.json"
     if not path.exists():
         reason = "it holds no config.json" if directory.is_dir() else "no such directory"
         raise InputError(f"{directory}: not a directory of transformers ({reason})")
     settings = read_json(path, dict[str, Any])
-    family = family_of(settings.get("model_type"), path)
+    family = family_of(settings, path)
     read = {field.alias or name for name, field in Settings.model_fields.items()}
+    known = read | _NO_EFFECT | _HELD | _OTHERS.keys()
     for name, value in settings.items():
-        if name not in read | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
+        first = _SECOND_NAMES.get(name)
+        if name not in known and value and (first is None or value != settings.get(first)):
             raise InputError(
                 f"{path}: unknown option {name[:40]} {shown(value)}, which could change the"
                 " translations: this program lacks it"
             )
-    options = read_json(generation, dict[str, Any]) if generation.exists() else {}
-    generating = {name: value for name, value in options.items() if value is not None}
-    ids = {
-        name: value for name, value in generating.items() if name in read
-    }  # if config.json has none
-    searching = {
-        name: value for name, value in generating.items() if name in _HELD | _OTHERS.keys()
-    }
-    return family, validated(ids | settings | searching, Settings, path)
+    if generation.exists():
+        options = read_json(generation, dict[str, Any])
+        _check_ids(settings, options, generation)
+        others = read - _HELD - {*_IDS}
+        searching = {n: v for n, v in options.items() if n not in others and v is not None}
+        own = {n: v for n, v in settings.items() if n not in _HELD | _OTHERS.keys()}
+        settings = searching | {n: v for n, v in own.items() if v is not None or n not in _IDS}
+    return family, validated({**family.defaults, **settings}, Settings, path)
+
+
+def _check_ids(settings: dict[str, Any], options: dict[str, Any], generation: Path) -> None:
+    """Refuse special tokens of generation_config.json that are not those of config.json.
+
+    The search of transformers reads them in generation_config.json, and the model in config.json.
+    """
+    if options.get("decoder_start_token_id") is None:  # as transformers' search has it
+        options["decoder_start_token_id"] = options.get("bos_token_id")
+    for name in _IDS:
+        model, search = settings.get(name), options.get(name)
+        if model not in (None, search) and (name, search) != ("pad_token_id", None):
+            raise InputError(
+                f"{generation}: {name} {shown(search)}: config.json has {shown(model)}, and"
+                " transformers searches with the first: copy both files from one model"
+            )
 
 
 def model_config(
@@ -191,6 +214,11 @@ def their_length_penalty(ours: float) -> float:
 
 def other_search_options(settings: Settings) -> dict[str, str]:
     """The search options of transformers that change translations and that no bundle holds."""
-    extra = settings.model_extra or {}
-    others = {n: extra[n] for n, usual in _OTHERS.items() if extra.get(n, usual) != usual}
-    return {name: shown(value) for name, value in others.items() if value not in (None, [])}
+    ids = {"bad_words_ids": [[settings.pad_id]], "forced_eos_token_id": settings.eos_id}
+    held = _NO_EFFECT | _HELD | _SECOND_NAMES.keys()
+    if settings.model_type != "marian":
+        held.add("forced_bos_token_id")  # the language, which the bundle forces
+    options = {n: v for n, v in (settings.model_extra or {}).items() if n not in held}
+    usual = {**dict.fromkeys(options), **_OTHERS, **ids}
+    noted = {n: v for n, v in options.items() if v not in (None, [], usual[n])}
+    return {name: shown(value) for name, value in noted.items() if value or name in _OTHERS}

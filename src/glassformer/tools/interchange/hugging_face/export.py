@@ -13,9 +13,10 @@ import torch
 
 from glassformer.bundle import Bundle, facts
 from glassformer.config import BEAM, EXTRA_LENGTH
+from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.support.errors import UsageError, check_choice, counted
+from glassformer.support.errors import UsageError, check_choice
 from glassformer.support.files import new_directory
 from glassformer.tools.interchange.hugging_face.configuration import (
     ALIKE,
@@ -23,8 +24,8 @@ from glassformer.tools.interchange.hugging_face.configuration import (
     their_length_penalty,
 )
 from glassformer.tools.interchange.hugging_face.families import FAMILIES, family_for, weight_table
+from glassformer.tools.interchange.hugging_face.id_check import check_texts, id_note
 from glassformer.tools.interchange.hugging_face.tokenizer_json import (
-    missing_pieces,
     tokenizer_config,
     tokenizer_json,
 )
@@ -36,7 +37,6 @@ __all__ = ["QUANTIZATIONS", "export_hugging_face"]
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5  # epsilon of LayerNorm in all families
-_SHOWN = 5  # subwords in a note
 
 
 def export_hugging_face(
@@ -121,6 +121,7 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
     )
     added = start is not None
     sides = [(place, source)] if _alike(bundle) else [(place, source), (place / "target", target)]
+    texts, checks = check_texts(bundle.tokenizers), []
     for directory, tokenizer in sides:
         directory.mkdir(exist_ok=True)
         size = tokenizer.vocab_size - added
@@ -134,19 +135,15 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
         if directory == place:
             options[KEY] = record.model_dump()
         _write_json(directory / "tokenizer_config.json", options)
+        side = "source" if tokenizer is source else "target"
+        checks.append(f"{side}: {id_note(directory, tokenizer, texts, normaliser(normalisation))}")
     source.save(place / "source.model")
     target.save(place / "target.model")
-    notes = []
+    notes = checks
     if len(sides) > 1:
         notes.append(
             "two vocabularies: the tokenizer in target/ decodes;"
             " AutoTokenizer.from_pretrained(OUT, subfolder='target')"
-        )
-    if missing := missing_pieces(source):
-        some = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-        notes.append(
-            f"the vocabulary lacks {counted(len(missing), 'subword')} of SentencePiece ({some}):"
-            " a text with such a subword has other ids than in the bundle, where it is unknown"
         )
     return notes
 

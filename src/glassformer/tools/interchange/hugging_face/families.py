@@ -6,7 +6,7 @@ The row copies the padding's row, with the bias ``NEVER``, so that all other pro
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from glassformer.config import ModelConfig, Tying
@@ -27,6 +27,8 @@ class Family:
     options: Mapping[str, Any]
     output_bias: bool = True
     """Whether the files have ``final_logits_bias``."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Options of config.json that transformers takes for missing ones, if they are not Marian's."""
     stored_sinusoids: bool = False
     """Whether the files have the table of sinusoids, which other families compute."""
 
@@ -43,6 +45,7 @@ FAMILIES = {
             "position_offset": 2,
         },
         output_bias=False,
+        defaults={"scale_embedding": True, "activation_function": "relu"},
     ),
     "mbart": Family(
         "mBART",
@@ -106,18 +109,30 @@ _NORMS_OF_EMBEDDINGS = {
 _SIDES = (("encoder", "source"), ("decoder", "target"))
 
 
-def family_of(model_type: object, origin: object) -> Family:
-    """The family of a ``model_type``; InputError, with the file ``origin``, if no family has it.
+def family_of(settings: Mapping[str, Any], origin: object) -> Family:
+    """The family of a ``config.json``; InputError, with the file ``origin``, if no family has it.
 
-    >>> family_of("t5", "config.json")
+    >>> family_of({"model_type": "llama"}, "config.json")
     Traceback (most recent call last):
-    glassformer.support.errors.InputError: config.json: model_type 't5': it has relative positions \
-and RMS norms; import reads marian, m2m_100, mbart
+    glassformer.support.errors.InputError: config.json: model_type 'llama': a language model \
+without an encoder: translate with it elsewhere, and train here on its translations; import reads \
+marian, m2m_100, mbart
     """
+    model_type = settings.get("model_type")
     name = model_type if isinstance(model_type, str) else ""
     if name in FAMILIES:
         return FAMILIES[name]
-    reason = _REASONS.get(name, "its weights have no table here")
+    if name in _REASONS:
+        reason = _REASONS[name]
+    elif not settings.get("is_encoder_decoder"):
+        reason = (
+            "a language model without an encoder: translate with it elsewhere, and train here on"
+            " its translations"
+        )
+    elif "auto_map" in settings:
+        reason = "its model and tokenizer are its own code, and import runs no code of others"
+    else:
+        reason = "import has no table of its weights yet: take a model of another type"
     listed = ", ".join(_TRANSLATORS)
     raise InputError(f"{origin}: model_type {shown(model_type)}: {reason}; import reads {listed}")
 

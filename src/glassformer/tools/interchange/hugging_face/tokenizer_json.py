@@ -5,11 +5,16 @@ and a template that adds the end symbol. The file is plain JSON, so this module 
 
 SentencePiece's BPE joins the two neighbours that form the best piece; ``tokenizer.json`` lists
 joins, the best first. So each piece gives a join for each place that cuts it into two pieces.
+
+The format has no unused pieces, which Marian's joint vocabulary has: no text is cut into the other
+side's pieces. But a run of characters that the model does not know may be such a piece as a whole.
+So a mark stands at both ends of each such run, and at both ends of each unused piece.
 """
 
 import base64
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from glassformer.config import Subwords
@@ -18,10 +23,10 @@ from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePiece
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 from glassformer.support.errors import UsageError
 
-__all__ = ["missing_pieces", "tokenizer_config", "tokenizer_json"]
+__all__ = ["tokenizer_config", "tokenizer_json"]
 
-_IMPROBABLE, _NEVER = -1e4, -1e9  # scores so low that other unigrams cut a text if any can
-_OF_NO_TEXT = (PieceType.CONTROL, PieceType.UNKNOWN, PieceType.BYTE)
+_NEVER = -1e9  # a score so low that other unigrams cut a text if any can
+_MARK = "\ufdd1"  # a noncharacter: no text has it
 
 
 def tokenizer_json(
@@ -61,11 +66,14 @@ def tokenizer_json(
                 *(_text_normalisers() if normalisation == "text" else []),
                 *(_replace(character, pair) for pair, character in reversed(escapes)),
                 *_sentencepiece_normalisers(model),
+                *([] if has_bytes else [_marks(model)]),
             ],
         },
-        "pre_tokenizer": None,
+        "pre_tokenizer": None if has_bytes else _runs(),
         "post_processor": _template(tokenizer, pieces),
-        "decoder": _decoder(escapes, dummy_prefix=model.rest.normalizer_spec.add_dummy_prefix),
+        "decoder": _decoder(
+            [(_MARK, ""), *escapes], dummy_prefix=model.rest.normalizer_spec.add_dummy_prefix
+        ),
         "model": _model(model.kind, pieces, unknown=tokenizer.unk_id, has_bytes=has_bytes),
     }
 
@@ -87,15 +95,14 @@ def tokenizer_config(tokenizer: Tokenizer, *, size: int, longest: int) -> dict[s
     }
 
 
-def missing_pieces(tokenizer: Tokenizer) -> list[str]:
-    """The pieces without an id, which cut texts in SentencePiece and not in ``tokenizer.json``."""
-    pieces = SentencePieceModel.parse(tokenizer.serialized).pieces[tokenizer.vocab_size :]
-    return [piece.text for piece in pieces if piece.type is PieceType.NORMAL]
-
-
 def _pieces(tokenizer: Tokenizer, model: SentencePieceModel, size: int) -> list[Piece]:
-    """The piece of each id; padding comes last if the model lacks it."""
-    pieces = list(model.pieces[:size])
+    """The piece of each id; marks enclose unused ones; padding comes last if the model lacks it."""
+    pieces = [
+        replace(piece, text=f"{_MARK}{piece.text}{_MARK}")
+        if piece.type is PieceType.UNUSED
+        else piece
+        for piece in model.pieces[:size]
+    ]
     if len(pieces) < size:
         pieces.append(Piece(tokenizer.subword(tokenizer.pad_id), type=PieceType.CONTROL))
     return pieces
@@ -103,7 +110,7 @@ def _pieces(tokenizer: Tokenizer, model: SentencePieceModel, size: int) -> list[
 
 def _model(kind: str, pieces: Sequence[Piece], *, unknown: int, has_bytes: bool) -> dict[str, Any]:
     if kind == "unigram":
-        scores = {PieceType.NORMAL: 0.0, PieceType.USER_DEFINED: 0.0, PieceType.UNUSED: _IMPROBABLE}
+        scores = {PieceType.UNUSED: 0.0, PieceType.USER_DEFINED: 0.0}
         vocabulary = [
             [p.text, p.score if p.type is PieceType.NORMAL else scores.get(p.type, _NEVER)]
             for p in pieces
@@ -122,7 +129,7 @@ def _model(kind: str, pieces: Sequence[Piece], *, unknown: int, has_bytes: bool)
         "end_of_word_suffix": None,
         "fuse_unk": True,
         "byte_fallback": has_bytes,
-        "ignore_merges": False,
+        "ignore_merges": not has_bytes,  # a run between marks is a piece or unknown
         "vocab": {piece.text: index for index, piece in enumerate(pieces)},
         "merges": _joins(pieces),
     }
@@ -132,7 +139,7 @@ def _joins(pieces: Sequence[Piece]) -> list[list[str]]:
     """Each pair of neighbours that forms a piece, the best piece first."""
     normal = [piece for piece in pieces if piece.type is PieceType.NORMAL]
     parts = {piece.text for piece in normal}
-    parts |= {p.text for p in pieces if len(p.text) == 1 and p.type not in _OF_NO_TEXT}
+    parts |= {p.text for p in pieces if p.type is PieceType.USER_DEFINED and len(p.text) == 1}
     return [
         [piece.text[:place], piece.text[place:]]
         for piece in sorted(normal, key=lambda piece: -piece.score)
@@ -190,6 +197,20 @@ def _sentencepiece_normalisers(model: SentencePieceModel) -> list[dict[str, Any]
     if options.add_dummy_prefix:
         steps.append({"type": "Prepend", "prepend": SPACE})
     return [*steps, _replace(" ", SPACE)]
+
+
+def _marks(model: SentencePieceModel) -> dict[str, Any]:
+    """The step that puts a mark at both ends of each run of unknown characters."""
+    pieces = (p.text for p in model.pieces if p.type in (PieceType.NORMAL, PieceType.USER_DEFINED))
+    known = "".join(f"\\{c}" if c in "\\]^-[" else c for c in sorted({*SPACE}.union(*pieces)))
+    before, after = f"(?<=[^{known}])", f"(?=[^{known}])"
+    return _replace_pattern(f"(?<![^{known}]){after}|{before}(?![^{known}])", _MARK)
+
+
+def _runs() -> dict[str, Any]:
+    """The step that takes a run between marks as a word of its own."""
+    pattern = {"Regex": f"{_MARK}[^{_MARK}]*{_MARK}"}
+    return {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
 
 
 def _text_normalisers() -> list[dict[str, Any]]:

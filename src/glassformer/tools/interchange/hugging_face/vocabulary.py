@@ -50,6 +50,7 @@ _LANGUAGES = {  # the token of a language; the group is the language's code
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
 }
 _START = "<s>"
+_SYMBOLS = {_START, "</s>", "<unk>", "<pad>", "<mask>"}
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,11 @@ def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
         nllb = model_type == "m2m_100" and not (directory / "vocab.json").exists()
         kind = _TOKENIZERS[model_type][int(nllb)]
     if kind is None or kind not in _TOKENIZERS[model_type]:
+        first = kind is None or kind.startswith("MBartTokenizer")
+        reason = "the first mBART has its language behind a text" if first else "another tokenizer"
         raise InputError(
-            f"{path}: tokenizer_class {shown(kind)}: for a {model_type} model, import reads"
-            f" {', '.join(_TOKENIZERS[model_type])}"
+            f"{path}: tokenizer_class {shown(kind)}: {reason}: for a {model_type} model, import"
+            f" reads {', '.join(_TOKENIZERS[model_type])}"
         )
     if options.legacy_behaviour:
         raise InputError(
@@ -191,10 +194,12 @@ def _marian(files: _Files) -> Tokenizers:
     if not settings.share_encoder_decoder_embeddings:
         tables["target_vocab.json"] = settings.target_vocab_size
     pattern = _LANGUAGES["MarianTokenizer"]
-    sides = []
+    sides: list[PieceOrder] = []
     for table, size in tables.items():
         path = directory / table
         texts = _texts(path, size)
+        if not sides:
+            _add_tokens(files, "MarianTokenizer", texts)
         languages = filter(pattern.fullmatch, texts)
         sides.append(_piece_order(files, texts, controls=languages, path=path))
     tokens = language_tokens(sides[0].texts, "MarianTokenizer")
@@ -217,18 +222,9 @@ def _one_model(files: _Files, kind: str) -> Tokenizers:
         texts = _texts(directory / "vocab.json", size, filled=False)
     elif path == paths[0]:  # fairseq adds one to SentencePiece's id
         texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
-    added = _added_texts(files, len(texts))
-    for index in added:
-        if not 0 <= index < size:
-            raise InputError(
-                f"{directory}: config.json has {size} tokens, but a token has the id {index}: copy"
-                " all files from one model"
-            )
-    for index, text in sorted(added.items()):
-        texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
-        texts[index] = text
+    added = _add_tokens(files, kind, texts)
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
-    order = _piece_order(files, texts, controls=added.values(), path=path)
+    order = _piece_order(files, texts, controls=added, path=path)
     tokens = language_tokens(order.texts, kind)
     if tokens is None:
         raise InputError(
@@ -254,18 +250,45 @@ def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
     return [by_id.get(i, f"<unused {i}>") for i in range(size if filled else last + 1)]
 
 
-def _added_texts(files: _Files, size: int) -> dict[int, str]:
-    """The tokens beside the SentencePiece model, by id; tokens without ids follow ``size``."""
+def _add_tokens(files: _Files, kind: str, texts: list[str]) -> Collection[str]:
+    """Put the tokens beside the SentencePiece model into ``texts``, and return them.
+
+    Raises InputError for an id beyond the vocabulary, and for a token that is neither a language
+    nor a symbol, because no text is cut into such a token.
+    """
+    directory, size = files.directory, files.settings.vocab_size
+    added = _added_texts(files, texts)
+    for index, text in sorted(added.items()):
+        if not _LANGUAGES[kind].fullmatch(text) and text not in _SYMBOLS:
+            raise InputError(
+                f"{directory}: the token {shown(text)} was added to SentencePiece's, and this"
+                " program cuts no text into such a token: import a model without it"
+            )
+        if not 0 <= index < size:
+            raise InputError(
+                f"{directory}: config.json has {size} tokens, but a token has the id {index}: copy"
+                " all files from one model"
+            )
+        texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
+        texts[index] = text
+    return added.values()
+
+
+def _added_texts(files: _Files, texts: Collection[str]) -> dict[int, str]:
+    """The tokens beside the SentencePiece model, by id; tokens without ids follow ``texts``."""
     added = dict(files.options.added_tokens_decoder)
-    path = files.directory / "tokenizer.json"
+    path, old = files.directory / "tokenizer.json", files.directory / "added_tokens.json"
     if not added and path.exists():
         listed = read_json(path, _AddedTokens, most_bytes=MOST_JSON).added_tokens
         added = {token.id: token.content for token in listed}
+    elif not added and old.exists():
+        added = {index: text for text, index in read_json(old, dict[str, int]).items()}
     path = files.directory / "special_tokens_map.json"
     for names in [files.options, *([read_json(path, _Options)] if path.exists() else [])]:
         tokens = names.additional_special_tokens or names.extra_special_tokens or []
-        missing = [text for text in tokens if text not in added.values()]
-        first = max([size, *(index + 1 for index in added)])
+        present = {*texts, *added.values()}
+        missing = [text for text in tokens if text not in present]
+        first = max([len(texts), *(index + 1 for index in added)])
         added |= dict(enumerate(missing, first))
     return added
 

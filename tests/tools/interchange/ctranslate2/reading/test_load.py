@@ -206,6 +206,28 @@ def test_tokens_that_no_text_has_are_said(make_opennmt, vocabulary):
     assert "6 tokens of the vocabulary ('madeup', '<2de>', '<2fr>', '<2nl>', '<2es>', …)" in note
 
 
+def test_sources_of_opennmt_without_special_tokens(make_opennmt, compared, vocabulary):
+    """With two vocabularies, OpenNMT-py's sources have no start and no end."""
+    tokens = [token for token in vocabulary if token not in ("<s>", "</s>")]
+
+    def apart(spec):
+        spec._vocabularies["source"] = [tokens]
+        rows = np.delete(spec.decoder.embeddings.weight, (2, 3), axis=0)
+        spec.encoder.embeddings[0].weight = 0.5 + rows
+
+    directory = make_opennmt(change=apart)
+    bundle = import_ctranslate2_model(directory).bundle
+    assert bundle.source_tokenizer.eos_id == bundle.target_tokenizer.eos_id == 3
+    both = compared(bundle, directory)
+    for text in TEXTS:
+        theirs, ours = both.scores(text, "Ein Hund über Gras")
+        assert ours == pytest.approx(theirs, abs=1e-4)
+    with_end = json.loads((directory / "config.json").read_text()) | {"add_source_eos": True}
+    (directory / "config.json").write_text(json.dumps(with_end))
+    with pytest.raises(InputError, match=r"source_vocabulary.json: the token '</s>' is missing"):
+        import_ctranslate2_model(directory)
+
+
 def test_no_padding_is_appended(make_opennmt, compared, vocabulary):
     directory = make_opennmt(tokens=[token for token in vocabulary if token != "<blank>"])
     bundle = import_ctranslate2_model(directory).bundle
@@ -284,7 +306,7 @@ def test_missing_and_faulty_files(make_opennmt):
     refused("sentencepiece.model", b"x", r"sentencepiece\.model: not a SentencePiece model")
     tokens = json.loads((directory / "shared_vocabulary.json").read_text())
     name = "shared_vocabulary.json"
-    refused(name, None, "neither shared_vocabulary.json nor source_vocabulary.json")
+    refused(name, None, "neither shared_vocabulary.json nor target_vocabulary.json")
     refused(name, b"[", "not JSON, or cut short")
     refused(name, b"{}", "expected a list")
     refused(name, json.dumps(tokens[1:]).encode(), "the token '<unk>' is missing: copy")

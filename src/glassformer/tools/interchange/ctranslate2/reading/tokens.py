@@ -46,6 +46,7 @@ class _List(RootModel[Annotated[list[str], Field(fail_fast=True)]]):
 class Tokens:
     """The tokens of one side; the first ``size`` come from the file, and import appends the rest.
 
+    ``inserted`` is the id of an end symbol that the file lacks, as OpenNMT-py's sources have none.
     ``symbols`` has the texts of unk, bos, eos and pad. ``start`` is the id whose row an appended
     start symbol copies; None means a row of zeros.
     """
@@ -54,6 +55,7 @@ class Tokens:
     size: int
     symbols: Mapping[str, str]
     start: int | None = None
+    inserted: int | None = None
 
     def id_of(self, symbol: str) -> int:
         """The id of unk, bos, eos or pad."""
@@ -93,16 +95,17 @@ def read_tokens(
     if shared is not None:
         tokens = _tokens(shared, settings, start_is_zero)
         return tokens, tokens
-    sides = []
-    for side in ("source", "target"):
+    sides: list[Tokens] = []
+    for side in ("target", "source"):
         path = _file(directory, f"{side}_vocabulary")
         if path is None:
             raise InputError(
                 f"{directory} holds neither shared_vocabulary.json nor"
                 f" {side}_vocabulary.json: copy the whole directory anew"
             )
-        sides.append(_tokens(path, settings, start_is_zero))
-    source, target = sides
+        end = sides[0].id_of("eos") if sides and not settings.add_source_eos else None
+        sides.append(_tokens(path, settings, start_is_zero, end=end))
+    target, source = sides
     for symbol in ("unk", "eos"):
         if source.id_of(symbol) != target.id_of(symbol):
             raise InputError(
@@ -118,11 +121,19 @@ def _file(directory: Path, name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def _tokens(path: Path, settings: Settings, start_is_zero: bool) -> Tokens:
-    """The tokens in a vocabulary file, and a start symbol and padding if the file lacks them."""
+def _tokens(
+    path: Path, settings: Settings, start_is_zero: bool, *, end: int | None = None
+) -> Tokens:
+    """The tokens in a vocabulary file, and a start symbol and padding if the file lacks them.
+
+    ``end`` is the id for an end symbol that the file of sources may lack.
+    """
     symbols = {"unk": settings.unk_token, "eos": settings.eos_token}
-    begin = None if start_is_zero else settings.decoder_start_token
-    texts = _texts(path)
+    texts = [*_texts(path)]
+    inserted = end if settings.eos_token not in texts else None
+    if inserted is not None:
+        texts.insert(inserted, settings.eos_token)
+    begin = None if start_is_zero or inserted is not None else settings.decoder_start_token
     if len(set(texts)) < len(texts):
         [(double, _)] = Counter(texts).most_common(1)
         raise InputError(f"{path} has the token {shown(double)} twice")
@@ -138,7 +149,9 @@ def _tokens(path: Path, settings: Settings, start_is_zero: bool) -> Tokens:
         names = [f"<s {index}>" if text == _START else text for index, text in enumerate(names)]
         names.append(_START)
         begin = _START
-    return Tokens(tuple(names), len(texts), {**symbols, "pad": _PADDING, "bos": begin}, start)
+    return Tokens(
+        tuple(names), len(texts), {**symbols, "pad": _PADDING, "bos": begin}, start, inserted
+    )
 
 
 def _texts(path: Path) -> Sequence[str]:

@@ -37,12 +37,17 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
         known.add(name)
         (first, weight), *_ = places.items()
         tokens = of_tokens.get(first.rpartition(".")[0])
-        rows = [tokens.size if tokens else len(each) for each in places.values()]
+        inserted = tokens.inserted if tokens else None
+        size = tokens.size - (inserted is not None) if tokens else None
+        rows = [size or len(each) for each in places.values()]
         expected = (sum(rows), *weight.shape[1:])
         for ours, part in zip(places, _stored(file, name, expected).split(rows), strict=True):
             filled[ours] = part.clone()
             if tokens:
                 start = tokens.id_of("bos"), tokens.start
+                if inserted is not None:
+                    row = part.new_zeros(1, *part.shape[1:])
+                    part = torch.cat([part[:inserted], row, part[inserted:]])
                 filled[ours] = with_rows(part, len(tokens.texts) - tokens.size, start)
     known |= _read_positions(model, file, filled)
     refuse_others(file, known)
