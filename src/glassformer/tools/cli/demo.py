@@ -66,8 +66,8 @@ class DemoOptions(PhraseOptions):
     """CLDR name of the language to translate from."""
     target: str = "de"
     """CLDR name of the language to translate to."""
-    directory: Path = Path("demo")
-    """Directory of the run, whose files lie in DIRECTORY/SOURCE-TARGET."""
+    out: Path = Path("demo")
+    """Directory of the run, whose files lie in OUT/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
     """Your phrases, which the demo translates and judges at the end. Without phrases, a demo in a
     terminal asks for some."""
@@ -78,7 +78,7 @@ OPTIONS = DemoOptions
 
 def run(options: DemoOptions) -> int:
     """Make the phrases, train, score, draw, and translate the person's phrases."""
-    directory = options.directory / f"{options.source}-{options.target}"
+    directory = options.out / f"{options.source}-{options.target}"
     book, status = train_on_phrases(options, directory)
     if status:
         return status

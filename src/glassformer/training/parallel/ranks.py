@@ -7,9 +7,11 @@ threads wait less than one process of many threads.
 A process without torchrun has :data:`ALONE` as ranks, which hands every value back unchanged.
 """
 
+import ctypes
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,14 +26,24 @@ from torch import distributed as dist
 
 from glassformer.support.errors import InputError
 
-__all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
+__all__ = [
+    "ALONE",
+    "RankLostError",
+    "Ranks",
+    "end_with_torchrun",
+    "from_torchrun",
+    "machine_threads",
+]
 
 # Rank 0 reads and packs the corpus before it joins the group. The other ranks wait at most 7 days.
 _PREPARATION = timedelta(days=7)
+# torchrun's own store is there before the ranks.
+_CONNECTION = timedelta(minutes=5)
 # In the group, the longest work of rank 0 alone is a validation. A rank that takes longer hangs.
 _TIMEOUT = timedelta(minutes=30)
 _PREPARED = "glassformer/prepared"  # the settings' key in the store that all ranks share
 _POLL_SECONDS = 1e-4
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 
 class RankLostError(RuntimeError):
@@ -112,6 +124,19 @@ def machine_threads(given: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def end_with_torchrun() -> None:
+    """Let Linux send SIGTERM to this rank when torchrun, the rank's parent, ends, even by a kill.
+
+    Without torchrun the ranks would wait for its store for days, and hold the lock of the run.
+    """
+    if not _under_torchrun() or sys.platform != "linux":
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # torchrun has ended just now
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 @contextmanager
 def from_torchrun(
     device: torch.device, settings: Mapping[str, Any] | None = None
@@ -130,7 +155,9 @@ def from_torchrun(
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
     try:
-        rendezvous = dist.rendezvous("env://", timeout=_PREPARATION)  # type: ignore[attr-defined]
+        with_store = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        longest = _CONNECTION if with_store else _PREPARATION
+        rendezvous = dist.rendezvous("env://", timeout=longest)  # type: ignore[attr-defined]
         store, rank, size = next(rendezvous)
         if rank == 0:
             store.set(_PREPARED, json.dumps(settings))

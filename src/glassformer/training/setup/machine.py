@@ -36,16 +36,16 @@ def chosen_precision(
         return "float32", "precision float32: the plain losses know no other"
     if names:
         reason = f"{', '.join(names)} may not bear bfloat16"
-        return "float32", f"precision float32: {reason} (precision bf16 tries it)"
+        return "float32", f"precision float32: {reason} (precision bfloat16 tries it)"
     return precision_for(device), ""
 
 
 def check_precision(precision: str, parts: Parts) -> None:
     """Raise UsageError if the parts cannot compute in a precision."""
-    if precision == "bf16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
+    if precision == "bfloat16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
         raise UsageError(
-            "precision bf16: the plain losses compute in float32, and so do parts without a"
-            " mixed_precision: leave precision out, or take both parts from FAST"
+            "precision bfloat16: the plain losses compute in float32, and so do parts without"
+            " a mixed_precision: leave precision out, or take both parts from FAST"
         )
 
 
@@ -57,11 +57,11 @@ def precision_for(device: torch.device) -> Precision:
     bf16 copies operands. So for the tiny product, an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
         if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
             return "float32"
-    return "bf16"
+    return "bfloat16"
 
 
 def product_speed(precision: Precision) -> float:
@@ -70,7 +70,7 @@ def product_speed(precision: Precision) -> float:
     >>> product_speed("float32") > 1e8
     True
     """
-    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bf16" else torch.float32)
+    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bfloat16" else torch.float32)
 
 
 def _seconds(size: int, dtype: torch.dtype) -> float:
