@@ -23,7 +23,7 @@ import sentencepiece
 from glassformer.support.errors import InputError, check_kind, check_texts
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256
-from glassformer.support.strangers import read_bytes
+from glassformer.support.strangers import read_bytes, shown
 
 __all__ = [
     "BOS",
@@ -263,4 +263,5 @@ def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
         )
     for piece, index in zip(tokenizer.prefix, tokenizer.prefix_ids, strict=True):
         if index == tokenizer.unk_id or index >= tokenizer.vocab_size:
-            raise InputError(f"{name}: the tokenizer lacks the subword {piece!r} of its prefix")
+            lacking = f"the tokenizer lacks the subword {shown(piece)} of its prefix"
+            raise InputError(f"{name}: {lacking}")

@@ -6,9 +6,17 @@ import torch
 
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError
+from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.options import MachineOptions, Precision
 
-__all__ = ["check_precision", "chosen_precision", "machine_speed", "precision_for", "product_speed"]
+__all__ = [
+    "check_precision",
+    "chosen_precision",
+    "machine_speed",
+    "precision_for",
+    "product_speed",
+    "record_machine",
+]
 
 
 def machine_speed(
@@ -47,6 +55,22 @@ def check_precision(precision: str, parts: Parts) -> None:
             "precision bfloat16: the plain losses compute in float32, and so do parts without"
             " a mixed_precision: leave precision out, or take both parts from FAST"
         )
+
+
+def record_machine(state: RunState, device: torch.device, *, ranks: int) -> str:
+    """Record what decides the last bits of the sums; return a line if the run began with another.
+
+    The line is empty for a new run, and for a run that goes on as it began.
+    """
+    machine = {"device": device.type, "ranks": ranks, "threads": torch.get_num_threads()}
+    if device.type != "cpu":
+        del machine["threads"]
+    before, state.machine = state.machine, machine
+    changed = [name for name, value in machine.items() if before.get(name, value) != value]
+    if not changed:
+        return ""
+    changes = ", ".join(f"{name} {before[name]} before, {machine[name]} now" for name in changed)
+    return f"{changes}: the run goes on, and its last bits may differ"
 
 
 def precision_for(device: torch.device) -> Precision:
