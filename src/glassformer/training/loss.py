@@ -48,9 +48,8 @@ def label_smoothed_cross_entropy(
     wide = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits[real].to(wide).log_softmax(dim=-1)
     of_label = -log_probabilities.gather(-1, labels[real][:, None]).sum()
-    total = (1 - smoothing) * of_label
-    if smoothing:  # a logit of -inf gives an infinite mean, and 0 times infinity is NaN
-        total = total - smoothing * log_probabilities.mean(dim=-1).sum()
+    of_all = -log_probabilities.mean(dim=-1).sum()  # infinite with a logit of -inf
+    total = (1 - smoothing) * of_label + smoothing * of_all if smoothing else of_label
     return total / real.sum().clamp(min=1) if reduction == "mean" else total
 
 

@@ -270,6 +270,20 @@ def test_an_error_is_one_line(command, capsys, error, status, line):
     assert capsys.readouterr().err == f"glassformer: error: {line}\n"
 
 
+def test_a_memory_limit_below_what_torch_needs_is_one_line():
+    pytest.importorskip("resource")
+    for kilobytes in (400_000, 600_000, 800_000):
+        for words in (["train", "a.tsv", "--out", "run"], ["doctor", "a.tsv"]):
+            limit = f"({kilobytes} << 10,) * 2"
+            limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, {limit})"
+            begin = f"from glassformer.tools.cli.main import main; raise SystemExit(main({words}))"
+            done = python("-c", f"{limited}; {begin}")
+
+            assert done.returncode == 1
+            assert done.stderr.startswith("glassformer: error: memory ran out: ")
+            assert done.stderr.count("\n") == 1
+
+
 def test_training_without_memory_names_its_options(monkeypatch, capsys):
     def work(_):
         raise MemoryError

@@ -12,6 +12,7 @@ from pydantic import Field
 from glassformer.config import Options
 from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
+from glassformer.support.files import write_atomically
 from glassformer.support.progress import console
 from glassformer.tools.phrasebook.book import (
     KINDS,
@@ -116,7 +117,7 @@ def train_on_phrases(
     (directory / "phrases").mkdir(parents=True, exist_ok=True)
     for name, phrases in files.items():
         lines = "".join(f"{phrase.source}\t{phrase.target}\n" for phrase in phrases)
-        (directory / "phrases" / f"{name}.tsv").write_bytes(lines.encode())
+        write_atomically(directory / "phrases" / f"{name}.tsv", lines.encode())
     config = _config(options, directory).model_copy(update=dict(changes or {}))
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
     status = train.run(config, _Watcher(shown), parts)

@@ -50,7 +50,7 @@ _LESS_MEMORY = {
     "evaluate": "give a smaller --beam",
     "serve": "give a smaller --max-chars or --beam",
 }
-_LEAST_MEMORY = 700 << 20  # bytes of address space; with less, torch ends the process as it loads
+_LEAST_MEMORY = 800 << 20  # bytes of address space; with less, torch ends the process as it loads
 _LESS = "end other programs, or give this one more memory"
 
 

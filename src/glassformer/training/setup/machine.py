@@ -4,10 +4,11 @@ from time import perf_counter
 
 import torch
 
+from glassformer.config import Precision
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
-from glassformer.training.setup.options import MachineOptions, Precision
+from glassformer.training.setup.options import MachineOptions
 
 __all__ = [
     "check_precision",

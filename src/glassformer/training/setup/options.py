@@ -16,6 +16,7 @@ from glassformer.config import (
     Norm,
     Options,
     PositionKind,
+    Precision,
     Subwords,
     TextMetric,
     Tying,
@@ -35,7 +36,6 @@ __all__ = [
     "MachineOptions",
     "OptimiserKind",
     "PairOptions",
-    "Precision",
     "SizeOptions",
     "StartOptions",
     "TextOptions",
@@ -49,7 +49,6 @@ TEXT_SEED = 1
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
 OptimiserKind = Literal["adam", "muon"]
-Precision = Literal["float32", "bfloat16"]
 Preset = Literal[
     "tiny", "small", "base", "big", "tiny-deep-shallow", "small-deep-shallow", "base-deep-shallow"
 ]
