@@ -53,7 +53,7 @@ docs: $(INSTALLED) build/docs/demo/en-de/config.json
 	@echo "open build/docs/html/index.html"
 
 build/docs/demo/en-de/config.json: $(INSTALLED)
-	$(BIN)/glassformer demo --directory build/docs/demo $(DEMO) </dev/null
+	$(BIN)/glassformer demo --out build/docs/demo $(DEMO) </dev/null
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks $(or $(ARGS),--help)

@@ -23,6 +23,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import every
+
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "glassformer"
 
@@ -102,6 +104,31 @@ READING = re.compile(
     r"|(json|yaml|torch|np|pickle)\.\w*load\w*"
 )
 WRITING = re.compile(r"[wax]\+?b?\+?")
+OPENING = re.compile(r"(.*\.)?(open|fdopen|ZipFile)")
+CHANGING = re.compile(
+    r".*\.(write_text|write_bytes|savefig|truncate|copyfile|copytree|move)|(.*\.)?save_file"
+    r"|specification\.save"
+)
+# The files that write other files than by the doors of `support/files`, and why no kill hurts.
+# tests/support/test_kills.py kills doors, log, partial result and lock before each call.
+_WITHIN = "within a new directory, or a temporary one"
+WRITERS = {
+    "data/token_store": _WITHIN,
+    "support/hashes": _WITHIN,
+    "support/strangers": _WITHIN,
+    "support/tensors": "the file that a door has opened",
+    "tools/cli/backtranslate": "a partial result, whose cut last line is dropped",
+    "tools/documents/files/docx": "a document in memory",
+    "tools/inspection/plots/canvas": "a picture in memory",
+    "tools/interchange/argos/export": "the file that a door has opened",
+    "tools/interchange/ctranslate2/export": _WITHIN,
+    "tools/interchange/hugging_face/export": _WITHIN,
+    "tools/learn/examine": _WITHIN,
+    "tools/learn/worker": _WITHIN,
+    "training/checkpoint": _WITHIN,
+    "training/reporting": "a log, whose cut last line is dropped",
+    "training/setup/run_directory": "the lock, whose content only a message shows",
+}
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one
@@ -333,6 +360,46 @@ def test_another_reader_is_found(tmp_path, statement, is_one):
     (tmp_path / "bundle.py").write_text(f"def f(path):\n    return {statement}\n", "utf-8")
 
     assert (readers(tmp_path).keys() == {"bundle"}) == is_one
+
+
+def writes(call: ast.Call) -> bool:
+    """Whether a call writes a file by itself."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    modes = [str(value.value) for value in values if isinstance(value, ast.Constant)]
+    name = ast.unparse(call.func)
+    opens = OPENING.fullmatch(name) and any(map(WRITING.fullmatch, modes))
+    return bool(opens or CHANGING.fullmatch(name))
+
+
+def test_files_are_written_by_the_doors_that_survive_a_kill():
+    found: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).with_suffix("").as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and writes(node) and name != "support/files":
+                found.setdefault(name, []).append(f"line {node.lineno}: {ast.unparse(node)[:80]}")
+
+    others = {name: calls for name, calls in found.items() if name not in WRITERS}
+    assert not others, f"write them by glassformer.support.files: {others}"
+    assert WRITERS.keys() == found.keys(), "WRITERS names files that write none"
+
+
+@every(
+    ("statement", "is_one"),
+    [
+        ("path.write_text(text)", True),
+        ("path.write_bytes(content)", True),
+        ("path.open('ab')", True),
+        ("open(path, mode='w')", True),
+        ("ZipFile(path, 'w')", True),
+        ("save_file(tensors, path)", True),
+        ("path.open('rb')", False),
+        ("write_atomically(path, content)", False),
+        ("open_atomically(path)", False),
+    ],
+)
+def test_another_writer_is_found(statement, is_one):
+    assert writes(ast.parse(statement).body[0].value) == is_one
 
 
 def lines_of(path: Path) -> int:

@@ -62,10 +62,10 @@ def test_updates_are_those_of_the_cpu(parts, kind):
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.1, "norm": "pre"}], ids=str)
 def test_bfloat16_follows_float32(options):
     results = []
-    for precision in ("float32", "bf16"):
+    for precision in ("float32", "bfloat16"):
         model = built(FAST, GPU, torch.float32, **options).train()
         losses = partial(FAST.losses, smoothing=0.1)
-        rounded = precision == "bf16"
+        rounded = precision == "bfloat16"
         products = torch.bfloat16 if rounded else torch.float32
         optimiser = new_optimiser(model, "muon", products=products)
         copy = FAST.mixed_precision if rounded else None
@@ -138,7 +138,7 @@ def test_a_training_goes_on_and_its_bundle_translates_on_both_devices(texts, tmp
     for updates in (20, 40):
         process = subprocess.run([*words, f"--updates={updates}"], capture_output=True, text=True)
         assert process.returncode == 0, process.stderr
-    assert " bf16 on cuda" in process.stderr
+    assert " bfloat16 on cuda" in process.stderr
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert max(record.get("update", 0) for record in records) == 40
     lines = ["a b c", "", "f e d c b a"]

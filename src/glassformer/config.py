@@ -52,6 +52,7 @@ Frequencies = Literal["paper", "tensor2tensor"]
 Subwords = Literal["bpe", "unigram"]
 TextMetric = Literal["bleu", "chrf"]
 EngineName = Literal["torch", "ctranslate2"]
+Precision = Literal["float32", "bfloat16"]
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 
 # The greatest sizes of a model. A larger size in a stranger's config would take all memory.

@@ -16,7 +16,7 @@ from torch import Tensor
 from glassformer.alignment.align import align, check_lengths, with_alignment
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.config import EngineName
+from glassformer.config import EngineName, Precision
 from glassformer.data.batches import grouped_by_size, pad_rows, shift
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
@@ -49,7 +49,7 @@ __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target
 _ENGINES = {
     "ctranslate2": "glassformer.tools.interchange.ctranslate2.load:load_ctranslate2",
 }
-_TORCH_WEIGHTS = ("float32", "bfloat16")
+_TORCH_WEIGHTS = get_args(Precision)
 _SCORED_AT_ONCE = 8192  # subwords in a batch of sources and targets, with padding
 
 

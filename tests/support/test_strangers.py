@@ -33,6 +33,20 @@ class Sizes(BaseModel):
     names: list[str] = []
 
 
+def test_a_file_that_becomes_a_pipe_after_the_check_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+
+    def exchanged(place, **_):
+        place.unlink()
+        os.mkfifo(place)
+
+    monkeypatch.setattr(strangers, "check_regular", exchanged)
+
+    with pytest.raises(InputError, match="file is a pipe, expected a regular file"):
+        read_bytes(path, most_bytes=9)
+
+
 def test_only_regular_files_are_read(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"12345")
     (tmp_path / "link").symlink_to("file")

@@ -76,7 +76,7 @@ def test_own_parts_are_right_to_the_end_or_refused_at_once(drawn, base):
     assume(None not in forms.values())
     parts, options = replace(base, **forms), {}
     if drawn.keys() == {"mixed_precision"}:
-        parts, options = replace(STOCK, **forms), {"precision": "bf16"}
+        parts, options = replace(STOCK, **forms), {"precision": "bfloat16"}
     options["optimiser"] = "muon" if "muon" in drawn else "adam"
     wrong = {field for field, kind in drawn.items() if kind != "right"}
     if "precision" not in options:
@@ -113,7 +113,7 @@ def test_each_wrong_form_is_refused_before_the_first_update(field, kind, prepare
     )
     recorder = Recorder()
     with pytest.raises(InputError) as refused:
-        begin(ready, recorder, "bf16" if field == "mixed_precision" else "float32")
+        begin(ready, recorder, "bfloat16" if field == "mixed_precision" else "float32")
     assert named([field], refused), refused.value
     assert not recorder.records
 

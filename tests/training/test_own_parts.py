@@ -159,14 +159,14 @@ def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder
 
 def test_bfloat16_needs_losses_that_have_it(config, recorder):
     with pytest.raises(
-        UsageError, match=r"^precision bf16: the plain losses .*: leave precision out"
+        UsageError, match=r"^precision bfloat16: the plain losses .*: leave precision out"
     ):
-        train(config(precision="bf16"), recorder, parts=COLDER)
+        train(config(precision="bfloat16"), recorder, parts=COLDER)
 
 
 def test_auto_says_that_an_own_part_is_in_float32(config, recorder):
     parts = replace(FAST, attention=colder, decoder=PLAIN.decoder)
-    for precision, said in (("auto", "float32"), ("bf16", "bf16")):
+    for precision, said in (("auto", "float32"), ("bfloat16", "bfloat16")):
         options = config(precision=precision, run=config().run / precision, updates=1)
         new_trainer(prepare(options, parts), recorder).metrics.close()
         assert f" {said} on cpu" in recorder.notes[-1]
@@ -175,9 +175,9 @@ def test_auto_says_that_an_own_part_is_in_float32(config, recorder):
 
 
 def test_plain_parts_do_not_continue_a_run_in_bfloat16(config, recorder, monkeypatch):
-    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bfloat16")
     train(config(precision="auto", updates=1), recorder, parts=FAST)
-    with pytest.raises(UsageError, match=r"^precision bf16: .* or take both parts from FAST$"):
+    with pytest.raises(UsageError, match=r"^precision bfloat16: .* or take both parts from FAST$"):
         train(config(precision="auto", updates=2), recorder, parts=PLAIN)
 
 

@@ -160,7 +160,7 @@ def test_a_run_that_is_called_again_trains_no_more(config, recorder, monkeypatch
 
 
 def test_the_precision_is_measured_once(config, recorder, monkeypatch):
-    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bfloat16")
     options = {"precision": "auto", "updates": 1}
     train(config(**options), recorder)
     monkeypatch.setattr(machine, "precision_for", lambda _: "float32")
@@ -169,7 +169,7 @@ def test_the_precision_is_measured_once(config, recorder, monkeypatch):
 
     models = recorder.noted("model: ")
     assert len(models) == 2
-    assert all("bf16 on cpu" in note for note in models)
+    assert all("bfloat16 on cpu" in note for note in models)
 
 
 def plan_of(run):
@@ -258,7 +258,7 @@ def test_a_translator_of_few_updates_and_no_score_is_called_worthless(
 
 def test_bfloat16_learns_about_the_same(config, recorder, tmp_path):
     losses = []
-    for precision in ("float32", "bf16"):
+    for precision in ("float32", "bfloat16"):
         options = {"precision": precision, "updates": 2, "validations": 1}
         train(config(run=tmp_path / precision, **options), recorder)
         losses.append(recorder.records[-1]["loss"])

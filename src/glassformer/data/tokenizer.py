@@ -274,6 +274,5 @@ def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
         )
     for piece, index in zip(tokenizer.prefix, tokenizer.prefix_ids, strict=True):
         if index == tokenizer.unk_id or index >= tokenizer.vocab_size:
-            raise InputError(
-                f"{name}: the tokenizer lacks the subword {shown(piece)} of its prefix"
-            )
+            lacking = f"the tokenizer lacks the subword {shown(piece)} of its prefix"
+            raise InputError(f"{name}: {lacking}")

@@ -8,6 +8,7 @@ Other modules read texts (:mod:`glassformer.data.lines`) and bodies of requests.
 """
 
 import lzma
+import os
 import reprlib
 import stat
 import tempfile
@@ -90,7 +91,10 @@ def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
         InputError: no regular file, or larger than ``most_bytes``.
         OSError: there is no such file.
     """
-    status = path.stat()
+    _check_status(path, path.stat(), most_bytes)
+
+
+def _check_status(path: Path, status: os.stat_result, most_bytes: int | None) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
         remedy = "name a file in it" if stat.S_ISDIR(status.st_mode) else "write it to a file first"
@@ -107,10 +111,15 @@ def opened(path: Path, *, most_bytes: int | None = None) -> Iterator[BufferedRea
     """A regular file of at most ``most_bytes`` bytes, to read; InputError names a faulty file."""
     try:
         check_regular(path, most_bytes=most_bytes)
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
+            _check_status(path, os.fstat(file.fileno()), most_bytes)  # it may be another file now
             yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait for a writer
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:

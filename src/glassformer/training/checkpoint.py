@@ -60,10 +60,15 @@ class RunState:
     seconds: float = 0.0
     data_hash: str = ""
     precision: str = ""  # chosen at the beginning of the run
+    machine: dict[str, Any] = field(default_factory=dict)  # what decides the last bits
     parts: dict[str, str] = field(default_factory=dict)  # the names of own parts
     plan: dict[str, Any] = field(default_factory=dict)  # of the time, with the option minutes
     validations: list[dict[str, Any]] = field(default_factory=list)  # records of the metrics
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
+
+    def __post_init__(self) -> None:
+        if self.precision == "bf16":  # its name until 27 November 2026
+            self.precision = "bfloat16"
 
 
 def checkpoint_of(directory: Path, update: int) -> Path:

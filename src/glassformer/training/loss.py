@@ -48,8 +48,8 @@ def label_smoothed_cross_entropy(
     wide = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits[real].to(wide).log_softmax(dim=-1)
     of_label = -log_probabilities.gather(-1, labels[real][:, None]).sum()
-    of_all = -log_probabilities.mean(dim=-1).sum()
-    total = (1 - smoothing) * of_label + smoothing * of_all
+    of_all = -log_probabilities.mean(dim=-1).sum()  # infinite with a logit of -inf
+    total = (1 - smoothing) * of_label + smoothing * of_all if smoothing else of_label
     return total / real.sum().clamp(min=1) if reduction == "mean" else total
 
 

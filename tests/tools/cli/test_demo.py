@@ -28,7 +28,7 @@ def shown(tmp_path_factory) -> SimpleNamespace:
             patch.setattr("glassformer.tools.cli.demo._draw", lambda *_: None)
         out = io.StringIO()
         with redirect_stdout(out), redirect_stderr(out):
-            assert main(["demo", "--directory", str(directory), *SMALL, *more]) == 0
+            assert main(["demo", "--out", str(directory), *SMALL, *more]) == 0
         said.append(out.getvalue())
     patch.undo()
     return SimpleNamespace(first=said[0], second=said[1], directory=directory / "en-de")
@@ -124,7 +124,7 @@ def test_a_terminal_asks_until_an_empty_line_or_the_end(monkeypatch, capsys, las
 def test_a_wrong_call_is_one_line_and_2(tmp_path, refused, words, message):
     small = [] if words[0] in ("--size", "german") else SMALL[:2]
 
-    status, line = refused("demo", "--directory", tmp_path, *small, *words)
+    status, line = refused("demo", "--out", tmp_path, *small, *words)
 
     assert status == 2
     assert line.startswith(message)
@@ -136,5 +136,5 @@ def test_it_can_be_stopped(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("glassformer.training.train.train", train)
 
-    assert main(["demo", "--directory", str(tmp_path), *SMALL]) == 130
+    assert main(["demo", "--out", str(tmp_path), *SMALL]) == 130
     assert "stopped and saved at update 7" in capsys.readouterr().err

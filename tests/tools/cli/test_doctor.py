@@ -93,7 +93,7 @@ def test_mended_files_are_written_and_each_change_is_counted(files, tmp_path, ca
     files[0].write_text("Hallo  Welt\n\nNacht\nNacht\n", encoding="utf-8")
     files[1].write_text("Hello\nday\nnight\nnight\n", encoding="utf-8")
 
-    assert call(*files, "--write", tmp_path / "clean") == 0
+    assert call(*files, "--out", tmp_path / "clean") == 0
 
     assert capsys.readouterr().out.endswith(
         f"\n\n{tmp_path / 'clean'}: 2 pairs in train\n"
@@ -107,7 +107,7 @@ def test_mended_files_are_written_and_each_change_is_counted(files, tmp_path, ca
 def test_nothing_is_written_beside_errors(files, tmp_path, capsys):
     files[0].write_bytes(b"Hallo\nW\xfflt\n\nNacht\n")
 
-    assert call(*files, "--write", tmp_path / "clean", "--json") == 1
+    assert call(*files, "--out", tmp_path / "clean", "--json") == 1
 
     report = json.loads(capsys.readouterr().out)
     nothing = f"{tmp_path / 'clean'}: nothing is written: mend the errors above first"

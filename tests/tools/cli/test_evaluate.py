@@ -123,7 +123,7 @@ def test_a_bundle_translates_and_is_scored(tmp_path, beams, capsys):
     target = write(tmp_path / "target.de", ["EIN MANN MIT EINEM HUT.", "x", "y"])
     output = tmp_path / "output.txt"
 
-    arguments = tmp_path, source, target, "--beam", "3", "--output", output, "--json"
+    arguments = tmp_path, source, target, "--beam", "3", "--out", output, "--json"
     assert call(*arguments) == 0
 
     values = json.loads(capsys.readouterr().out)
@@ -206,7 +206,7 @@ def test_a_file_that_is_not_there_is_named(references, tmp_path):
         ([], "nothing"),
         (["bundle", "source", "target", "--references", "r"], "BUNDLE, SOURCE, TARGET, --ref"),
         (["--hypotheses", "h"], "--hypotheses"),
-        (["--hypotheses", "h", "--references", "r", "--output", "o"], "--hypotheses, --references"),
+        (["--hypotheses", "h", "--references", "r", "--out", "o"], "--hypotheses, --references"),
     ],
 )
 def test_a_call_that_is_neither_of_the_two_is_refused(arguments, found):
@@ -290,7 +290,7 @@ def test_a_misspelt_language_names_the_nearest(hypotheses, references):
 def test_an_output_that_cannot_be_written_is_refused_before_the_work(references, tmp_path, beams):
     for output, reason in ((tmp_path, "a directory"), (tmp_path / "no" / "file", "no directory")):
         with pytest.raises(InputError, match=reason):
-            call(tmp_path, references, references, "--output", output)
+            call(tmp_path, references, references, "--out", output)
     assert beams == []
 
 
@@ -299,7 +299,7 @@ def test_an_output_that_fails_while_written_is_named(references, tmp_path, refus
     out = tmp_path / "out.txt"
     (tmp_path / ".out.txt.partial").mkdir()
 
-    status, line = refused("evaluate", tmp_path, references, references, "--output", out)
+    status, line = refused("evaluate", tmp_path, references, references, "--out", out)
 
     assert (status, line.split(": ")[0]) == (1, str(out))
 
@@ -312,7 +312,7 @@ def test_an_output_that_is_a_pipe_or_a_link_stays_one(references, tmp_path):
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # waits for nobody
 
     for output in (pipe, link):
-        assert call(tmp_path, references, references, "--output", output) == 0
+        assert call(tmp_path, references, references, "--out", output) == 0
 
     assert pipe.is_fifo()
     assert link.is_symlink()

@@ -84,7 +84,7 @@ def test_the_solution_is_the_packages_source_as_a_diff(folder, capsys):
 def test_status_as_text_and_as_svg(folder, capsys, tmp_path):
     assert main(["learn", "check", str(folder.path)]) == 0
     capsys.readouterr()
-    assert main(["learn", "status", str(folder.path), "--svg", str(tmp_path / "mine.svg")]) == 0
+    assert main(["learn", "status", str(folder.path), "--out", str(tmp_path / "mine.svg")]) == 0
     printed = capsys.readouterr().out
     assert "[x]  1. Scaled dot-product attention" in printed
     assert "[ ]  2." in printed

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -18,7 +19,10 @@ from tests.tables import every
 
 SOURCE = Path(__file__).parents[3] / "src"
 PLOTS = ("masks", "positions", "schedule", "training", "attention", "alignment", "figure1")
-TMPFS = ": make /tmp writable, in Docker with --tmpfs /tmp"
+# Options of files and directories that a command reads.
+FILES_READ = {"api_key_file", "metrics_key_file", "glossary", "parts", "notebook", "bundle"}
+FILES_READ |= {"hypotheses", "references", "baseline", "valid", "test"}
+FILES_READ |= {"parent", "general", "replay", "also", "tokenizer"}
 NO_MEMORY = "memory ran out: end other programs, or give this one more memory"
 
 
@@ -60,6 +64,42 @@ def test_the_overview_names_every_command(capsys):
 def test_the_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"glassformer {version('glassformer')}\n"
+
+
+def test_the_overview_says_where_to_begin(capsys):
+    main([])
+
+    last = " ".join(capsys.readouterr().err.split("\n\n")[-1].split())
+    assert re.findall(r"\b(demo|learn|train)\b", last) == ["demo", "learn", "train"]
+
+
+@every("words", [[], ["train"], ["plot"], ["plot", "masks"]])
+def test_help_is_a_word_too(words, capsys):
+    assert main(["help", *words]) == main([*words, "--help"]) == 0
+
+    said = capsys.readouterr().out
+    assert said[: len(said) // 2] == said[len(said) // 2 :]
+
+
+def test_an_option_without_a_command_is_named(refused):
+    assert refused("--verison") == (
+        2,
+        "unknown option --verison (did you mean '--version'?): expected a command first, such as"
+        " demo",
+    )
+    assert refused("--beam", "5")[0] == 2
+
+
+def test_what_a_command_writes_has_one_name():
+    written = {
+        f"{words}: {field}"
+        for words, options in all_options().items()
+        for field, info in options.model_fields.items()
+        if "Path" in str(info.annotation) and not info.title and field not in FILES_READ
+        if "out" not in (field, *getattr(info.validation_alias, "choices", ()))
+    }
+
+    assert not written, "name it out, or add it to FILES_READ"
 
 
 def test_an_unknown_command_names_the_nearest(refused):
@@ -206,13 +246,16 @@ def test_a_reader_that_has_enough_ends_it_quietly():
         (UsageError("beam 0"), 2, "beam 0"),
         (InputError("a\nb.txt: no such file"), 1, "a b.txt: no such file"),
         (PermissionError(13, "Permission denied", "runs"), 1, "runs: Permission denied"),
-        (OSError(28, "No space left on device"), 1, "output: No space left on device"),
+        (OSError(28, "No space left on device"), 1, "this machine: No space left on device"),
         (
             FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"),
             1,
-            f"No usable temporary directory found in ['/tmp']{TMPFS}",
+            "this machine: No usable temporary directory found in ['/tmp']: give it one, with"
+            " TMPDIR or, in a container, --tmpfs /tmp",
         ),
-        (OSError("a temporary directory"), 1, f"a temporary directory{TMPFS}"),  # Matplotlib's
+        (OSError("Matplotlib requires access"), 1, "this machine: Matplotlib requires access"),
+        (OSError(12, "Cannot allocate memory"), 1, NO_MEMORY),
+        (SystemError("error return without exception set"), 1, NO_MEMORY),
         (MemoryError(), 1, NO_MEMORY),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, NO_MEMORY),
         (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), 1, NO_MEMORY),
@@ -225,6 +268,20 @@ def test_an_error_is_one_line(command, capsys, error, status, line):
 
     assert command(work)() == status
     assert capsys.readouterr().err == f"glassformer: error: {line}\n"
+
+
+def test_a_memory_limit_below_what_torch_needs_is_one_line():
+    pytest.importorskip("resource")
+    for kilobytes in (400_000, 600_000, 800_000):
+        for words in (["train", "a.tsv", "--out", "run"], ["doctor", "a.tsv"]):
+            limit = f"({kilobytes} << 10,) * 2"
+            limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, {limit})"
+            begin = f"from glassformer.tools.cli.main import main; raise SystemExit(main({words}))"
+            done = python("-c", f"{limited}; {begin}")
+
+            assert done.returncode == 1
+            assert done.stderr.startswith("glassformer: error: memory ran out: ")
+            assert done.stderr.count("\n") == 1
 
 
 def test_training_without_memory_names_its_options(monkeypatch, capsys):

@@ -16,7 +16,7 @@ from glassformer.tools.learn.worker import answer_on
 pytestmark = pytest.mark.usefixtures("without_shape_types")
 # No file is at PATH, so that the command names it.
 REFUSED = """\
-demo --directory PATH --size 100
+demo --out PATH --size 100
 doctor PATH
 train PATH PATH --out out
 backtranslate PATH PATH --out out.tsv

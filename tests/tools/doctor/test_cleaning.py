@@ -1,4 +1,4 @@
-"""The files that ``doctor --write`` writes: what goes, what changes, and that nothing else does."""
+"""The files that ``doctor --out`` writes: what goes, what changes, and that nothing else does."""
 
 import gzip
 import json

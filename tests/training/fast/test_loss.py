@@ -52,6 +52,25 @@ def test_large_logits_do_not_overflow():
     assert torch.isfinite(loss)
 
 
+@every("hidden", [1, 4, VOCAB - 1])
+def test_without_smoothing_a_part_of_the_vocabulary_may_be_hidden(hidden):
+    states, weight, bias, labels = projection(9, bias=True, dtype=torch.float64)
+    with torch.no_grad():
+        bias[:hidden] = -torch.inf
+    labels.clamp_(min=hidden)
+    inputs = [states, weight, bias]
+    losses = [
+        F.cross_entropy(F.linear(*inputs), labels, reduction="sum"),
+        label_smoothed_cross_entropy(F.linear(*inputs), labels, smoothing=0.0, reduction="sum"),
+        projected_cross_entropy(*inputs, labels, smoothing=0.0)[0],
+    ]
+
+    expected, plain, fast = ([loss, *torch.autograd.grad(loss, inputs)] for loss in losses)
+
+    torch.testing.assert_close(plain, expected)
+    torch.testing.assert_close(fast, expected)
+
+
 def test_no_rows_are_zero():
     states, weight, vector, labels = projection(0, bias=True, dtype=torch.float32)
 

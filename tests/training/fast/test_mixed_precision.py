@@ -36,7 +36,7 @@ def learner_of(model, precision):
         model,
         adam_of(list(model.parameters())),
         losses=losses,
-        mixed_precision=working_copy if precision == "bf16" else None,
+        mixed_precision=working_copy if precision == "bfloat16" else None,
     )
 
 
@@ -79,7 +79,7 @@ class Products(TorchDispatchMode):
 )
 def test_every_product_has_operands_in_bfloat16(changes):
     model = toy_model(**changes)
-    learner = learner_of(model, "bf16")
+    learner = learner_of(model, "bfloat16")
 
     with Products() as products:
         done = learner.update([batch()], rate=0.01)
@@ -111,7 +111,7 @@ def test_the_copy_is_the_model_rounded_and_follows_it():
 def test_small_steps_are_not_lost():
     # A step of 1e-5 is far below what a weight of 1 can change by in bfloat16.
     model = toy_model()
-    learner = learner_of(model, "bf16")
+    learner = learner_of(model, "bfloat16")
     norm = model.encoder.norm.weight
     for _ in range(100):
         learner.update([batch()], rate=1e-5)
@@ -124,7 +124,7 @@ def test_small_steps_are_not_lost():
 )
 def test_gradients_are_near_those_of_float32(changes):
     gradients = []
-    for precision in ("float32", "bf16"):
+    for precision in ("float32", "bfloat16"):
         model = toy_model(**changes)
         learner = learner_of(model, precision)
         learner.gradient([batch(1), batch(2)])
@@ -138,7 +138,7 @@ def test_gradients_are_near_those_of_float32(changes):
 
 def test_the_loss_curve_is_that_of_float32():
     curves = []
-    for precision in ("float32", "bf16"):
+    for precision in ("float32", "bfloat16"):
         model = toy_model(d_model=16, d_ff=32)
         learner = learner_of(model, precision)
         curves.append([learner.update([batch(seed)], rate=0.01).read()[0] for seed in range(120)])

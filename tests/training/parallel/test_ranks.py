@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -58,6 +59,35 @@ def on_ranks():
         return results, [process.exitcode for process in started]
 
     return run
+
+
+ORPHAN = """
+import os, signal, time
+from glassformer.training.parallel.ranks import end_with_torchrun
+
+os.environ["TORCHELASTIC_RUN_ID"] = "1"
+if os.fork():  # this process is as torchrun
+    time.sleep(60)
+end_with_torchrun()
+pipe.send(os.getppid())
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the call is Linux's own")
+def test_a_rank_ends_with_a_killed_torchrun():
+    receiver, sender = CONTEXT.Pipe(duplex=False)
+    torchrun = CONTEXT.Process(target=exec, args=(ORPHAN, {"pipe": sender}))
+    torchrun.start()
+    sender.close()
+    parent = received(receiver)
+    os.kill(parent, signal.SIGKILL)
+    torchrun.join(timeout=20)
+
+    assert parent == torchrun.pid
+    assert receiver.poll(20)
+    with pytest.raises(EOFError):  # the rank's end of the pipe is closed
+        receiver.recv()
 
 
 def test_alone_nothing_is_sent():
@@ -228,6 +258,7 @@ def test_a_lost_rank_ends_the_waiting_of_all(on_ranks):
 LATE_AND_STOPPED = """
 import os
 import signal
+import sys
 
 def work(ranks, _):
     first = ranks.settings["process"]

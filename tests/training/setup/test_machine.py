@@ -14,14 +14,14 @@ from glassformer.training.setup.options import MachineOptions
 
 
 def test_the_precision_of_a_cpu_is_measured():
-    assert precision_for(torch.device("cpu")) in ("float32", "bf16")
+    assert precision_for(torch.device("cpu")) in ("float32", "bfloat16")
 
 
 @pytest.mark.parametrize(
     ("small", "large", "chosen"),
     [
-        pytest.param(0.3, 0.2, "bf16", id="AMX"),
-        pytest.param(2.8, 0.45, "bf16", id="AVX-512 with bf16, slower where products are tiny"),
+        pytest.param(0.3, 0.2, "bfloat16", id="AMX"),
+        pytest.param(2.8, 0.45, "bfloat16", id="AVX-512 with bf16, slower where products are tiny"),
         pytest.param(2.8, 0.9, "float32", id="no gain"),
         pytest.param(25.0, None, "float32", id="no units: the large product is not tried"),
     ],
@@ -58,25 +58,25 @@ def mine(query, key, value, mask):
     ],
 )
 def test_the_parts_say_whether_the_precision_is_measured(monkeypatch, parts, measured, reason):
-    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bfloat16")
     cpu = torch.device("cpu")
 
     precision, line = chosen_precision(MachineOptions(), cpu, parts)
 
-    assert precision == ("bf16" if measured else "float32")
+    assert precision == ("bfloat16" if measured else "float32")
     assert line.startswith(f"precision float32: {reason}" if reason else "")
     assert bool(line) == bool(reason)
-    for given in ("float32", "bf16"):
+    for given in ("float32", "bfloat16"):
         asked = MachineOptions(precision=given)
         assert chosen_precision(asked, cpu, parts) == (given, "")
 
 
 def test_bf16_needs_parts_that_have_it():
     for parts in (FAST, replace(FAST, attention=mine)):
-        check_precision("bf16", parts)
+        check_precision("bfloat16", parts)
     for parts in (PLAIN, replace(FAST, losses=PLAIN.losses), replace(FAST, mixed_precision=None)):
         check_precision("float32", parts)
         with pytest.raises(
-            UsageError, match=r"^precision bf16: .* leave precision out, or .* FAST$"
+            UsageError, match=r"^precision bfloat16: .* leave precision out, or .* FAST$"
         ):
-            check_precision("bf16", parts)
+            check_precision("bfloat16", parts)

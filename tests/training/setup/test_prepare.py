@@ -328,13 +328,13 @@ def test_names_that_say_no_language(names):
 def test_the_size_in_minutes_is_chosen_in_the_precision_of_the_training(config, monkeypatch):
     measured = []
     monkeypatch.setattr(machine, "product_speed", lambda kind: measured.append(kind) or 1e12)
-    monkeypatch.setattr(machine, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(machine, "precision_for", lambda _: "bfloat16")
     length = {"minutes": 5.0, "updates": None, "precision": "auto"}
 
     prepare(config(60, **length))
     prepare(config(60, **length, plain=True))
 
-    assert measured == ["bf16", "float32"]
+    assert measured == ["bfloat16", "float32"]
 
 
 def test_a_vocabulary_that_the_text_cannot_fill_is_noted(notes, config):

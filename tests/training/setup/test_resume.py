@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,15 @@ import yaml
 
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.support.errors import InputError
+from glassformer.support.threads import torch_threads
 from glassformer.training.checkpoint import RunState, save_checkpoint
 from glassformer.training.optimiser import adam_of
+from glassformer.training.setup import resume
+from glassformer.training.setup.machine import record_machine
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
+from glassformer.training.setup.resume import begun_config
+from glassformer.training.setup.run_directory import RunDirectory
 
 
 def source_texts(prepared):
@@ -284,3 +291,66 @@ def test_a_blank_validation_text_is_named(config, write):
 
     with pytest.raises(InputError, match=f"{blank[0]} and {blank[1]}: no pair is left to pack"):
         prepare(config(60, valid=blank))
+
+
+CHANGES = resume._FREE | {*resume._LENGTHS}
+
+
+def test_the_table_of_the_documentation_has_what_may_change():
+    text = (Path(__file__).parents[3] / "docs" / "reliability.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.*?) \|", text.split("## A run that goes on")[1], re.MULTILINE)
+
+    names = {name.replace("-", "_") for row in rows for name in re.findall(r"`--([\w-]+)`", row)}
+    aliases = {"from": "parent", "out": "run"}
+    assert {aliases.get(name, name) for name in names} | {"pairs"} == CHANGES
+
+
+def another(name, field, value):
+    """A valid value of an option that differs from ``value``."""
+    kind = str(field.annotation)
+    if name in ("d_model", "d_ff", "keys", "languages", "preset", "recipe", "tokenizer", "format"):
+        return {
+            **{"d_model": 24, "d_ff": 24, "keys": ("a", "b"), "languages": ("aa", "bb")},
+            **{"preset": "base", "recipe": "paper", "tokenizer": ("x",), "format": "tsv"},
+        }[name]
+    if choices := [word for word in re.findall(r"'([\w-]+)'", kind) if word != value]:
+        return choices[-1]
+    if "bool" in kind:
+        return not value
+    if "str" in kind:
+        return "<x>"
+    return next(new for new in (0.25, 2, 4, 1) if new != value and ("float" in kind or new >= 1))
+
+
+def test_every_other_option_is_refused_by_its_name(config, subtests):
+    begun = prepare(config(60, norm="pre", batch_tokens=100)).config
+    begin(prepare(begun))
+
+    for name, field in TrainConfig.model_fields.items():
+        if name in CHANGES:
+            continue
+        with subtests.test(option=name):
+            changes = {name: another(name, field, getattr(begun, name))}
+            if name == "trim_vocabulary":
+                changes["parent"] = Path("bundle")
+            changed = begun.model_copy(update=changes)
+
+            with pytest.raises(InputError, match=f"holds a run with {name} .*: give the same opt"):
+                begun_config(changed, RunDirectory(begun.run))
+
+
+def test_another_machine_is_said_once():
+    state = RunState()
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+
+    with torch_threads(1):
+        assert record_machine(state, cpu, ranks=1) == ""
+        assert record_machine(state, cpu, ranks=1) == ""
+        line = record_machine(state, cpu, ranks=2)
+        assert line == "ranks 1 before, 2 now: the run goes on, and its last bits may differ"
+        assert record_machine(state, cpu, ranks=2) == ""
+    with torch_threads(2):
+        assert record_machine(state, cpu, ranks=2).startswith("threads 1 before, 2 now: ")
+    assert record_machine(state, gpu, ranks=2).startswith("device cpu before, cuda now: ")
+    with torch_threads(1):  # a GPU's sums do not depend on the CPU's threads
+        assert record_machine(state, gpu, ranks=2) == ""

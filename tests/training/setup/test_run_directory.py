@@ -17,7 +17,9 @@ def test_a_second_training_is_told_of_the_first(tmp_path):
 
     with (
         RunDirectory(run).locked(),
-        pytest.raises(InputError, match=f"another training works in {run}: {holder}: wait until"),
+        pytest.raises(
+            InputError, match=f"another training works in {run}: {holder}: wait .* with kill, or"
+        ),
         RunDirectory(run).locked(),
     ):
         pass

@@ -105,16 +105,15 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     with partial.open("a+b") as file:
         file.seek(0)
         first, count, size = file.readline(), 0, len(head)
-        if first not in (b"", head):
+        if not head.startswith(first):  # a kill may have cut the head
             raise InputError(
                 f"{partial} was begun with other options: remove the file, or give another --out"
             )
         for line in file:
             if line.endswith(b"\n"):  # a kill may have cut the last line
                 count, size = count + 1, size + len(line)
-        if first:
-            file.truncate(size)
-        else:
+        file.truncate(size if first == head else 0)
+        if first != head:
             file.write(head)
     return count
 

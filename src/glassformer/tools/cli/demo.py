@@ -12,6 +12,7 @@ from pydantic import Field
 from glassformer.config import Options
 from glassformer.support.consoles import new_console
 from glassformer.support.errors import InputError
+from glassformer.support.files import write_atomically
 from glassformer.support.progress import console
 from glassformer.tools.phrasebook.book import (
     KINDS,
@@ -66,8 +67,8 @@ class DemoOptions(PhraseOptions):
     """CLDR name of the language to translate from."""
     target: str = "de"
     """CLDR name of the language to translate to."""
-    directory: Path = Path("demo")
-    """Directory of the run, whose files lie in DIRECTORY/SOURCE-TARGET."""
+    out: Path = Path("demo")
+    """Directory of the run, whose files lie in OUT/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
     """Your phrases, which the demo translates and judges at the end. Without phrases, a demo in a
     terminal asks for some."""
@@ -78,7 +79,7 @@ OPTIONS = DemoOptions
 
 def run(options: DemoOptions) -> int:
     """Make the phrases, train, score, draw, and translate the person's phrases."""
-    directory = options.directory / f"{options.source}-{options.target}"
+    directory = options.out / f"{options.source}-{options.target}"
     book, status = train_on_phrases(options, directory)
     if status:
         return status
@@ -116,7 +117,7 @@ def train_on_phrases(
     (directory / "phrases").mkdir(parents=True, exist_ok=True)
     for name, phrases in files.items():
         lines = "".join(f"{phrase.source}\t{phrase.target}\n" for phrase in phrases)
-        (directory / "phrases" / f"{name}.tsv").write_bytes(lines.encode())
+        write_atomically(directory / "phrases" / f"{name}.tsv", lines.encode())
     config = _config(options, directory).model_copy(update=dict(changes or {}))
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
     status = train.run(config, _Watcher(shown), parts)

@@ -30,7 +30,7 @@ class DoctorOptions(PairOptions):
 
     minutes: float | None = Field(None, gt=0)
     """Show the choices of 'train --minutes X' on this machine."""
-    write: Path | None = None
+    out: Path | None = None
     """Directory for mended files; the report counts the changes."""
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the tables."""
@@ -53,18 +53,18 @@ def run(options: DoctorOptions) -> int:
         for name, files in files.items()
         if files
     }
-    if options.write:
-        check_folder(options.write, parts)
+    if options.out:
+        check_folder(options.out, parts)
     with working("examining"):
         report = examine(**parts, limits=options.limits)
     results: dict[str, list[str]] = {"choices": _choices(report, options)}
-    if options.write:
-        results["written"] = _write(options.write, report, parts=parts, limits=options.limits)
+    if options.out:
+        results["written"] = _write(options.out, report, parts=parts, limits=options.limits)
     if options.as_json:
         print(json.dumps(asdict(report) | results, indent=2))
     else:
         choices = [f"  {choice}" for choice in results["choices"]]
-        written = ["", *results["written"]] if options.write else []
+        written = ["", *results["written"]] if options.out else []
         print("\n".join([_as_text(report), *choices, *written]))
     return 0 if report.ok else 1
 

@@ -56,7 +56,7 @@ class EvaluateOptions(LoadingOptions):
     references' name, as in test.de, or else the bundle's language."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search, with a bundle; 1 means greedy search."""
-    output: Path | None = None
+    out: Path | None = None
     """File for the translations of the bundle."""
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the table."""
@@ -119,12 +119,12 @@ def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
                 " a file of pairs, such as test.tsv or test.jsonl"
             ) from None
         return options.source, ()
-    if all(of_files.values()) and not any((*of_bundle.values(), options.output)):
+    if all(of_files.values()) and not any((*of_bundle.values(), options.out)):
         return Path(str(options.hypotheses)), options.references
-    named = (of_bundle | of_files | {"--output": options.output}).items()
+    named = (of_bundle | of_files | {"--out": options.out}).items()
     given_names = ", ".join(name for name, value in named if value) or "nothing"
     raise UsageError(
-        f"evaluate was given {given_names}: expected BUNDLE SOURCE TARGET [--output FILE], "
+        f"evaluate was given {given_names}: expected BUNDLE SOURCE TARGET [--out FILE], "
         "BUNDLE FILE.tsv, or --hypotheses FILE --references FILE"
     )
 
@@ -169,15 +169,15 @@ def _translate(
     directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
 ) -> tuple[list[str], float | None, str | None]:
     """The bundle's translations, its model's loss on the references, and its language."""
-    if options.output:
-        check_output("--output", options.output)
+    if options.out:
+        check_output("--out", options.out)
     options.set_threads()
     translator = options.load(directory)
     _, language = translator.bundle.languages or (None, None)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
-    if options.output:  # one output line per input line
+    if options.out:  # one output line per input line
         lines = [hypothesis.replace("\n", " ") + "\n" for hypothesis in hypotheses]
-        write_atomically(options.output, "".join(lines).encode())
+        write_atomically(options.out, "".join(lines).encode())
     try:
         return hypotheses, reference_loss(translator, sources, references), language
     except InputError as error:  # a reference is too long for the model; all other scores stand

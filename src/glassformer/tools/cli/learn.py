@@ -186,7 +186,7 @@ class SolutionOptions(LessonOptions):
 class StatusOptions(FolderOptions):
     """Print figure 1 with marks on your parts, and the learned lessons."""
 
-    svg: Path | None = None
+    out: Path | None = None
     """Also draw figure 1 into this file: .svg or .png."""
 
     def run(self) -> int:
@@ -194,14 +194,14 @@ class StatusOptions(FolderOptions):
 
         folder = Folder(self.folder).checked()
         print_status(new_console(), folder)
-        if self.svg:
+        if self.out:
             from glassformer.tools.inspection.plots.canvas import save
             from glassformer.tools.inspection.plots.figure1 import plot_boxes
 
-            check_output("--svg", self.svg)
+            check_output("--out", self.out)
             feet = {"encoder": ("source", "one piece"), "decoder": ("target", "one piece")}
-            save(plot_boxes(own_boxes(folder.learned_names()), feet), self.svg)
-            print(f"wrote {self.svg}")
+            save(plot_boxes(own_boxes(folder.learned_names()), feet), self.out)
+            print(f"wrote {self.out}")
         return 0
 
 

@@ -31,7 +31,7 @@ class LookOptions(LoadingOptions):
     text: str | None = None
     """First sentence to show; None means an example from the bundle, if the bundle has one."""
     out: Path | None = None
-    """Write the page for TEXT into this one .html file, which needs no server."""
+    """Write the page for the text into this one .html file, which needs no server."""
     live: bool = False
     """Put the whole translator into the file of --out, which then translates any text offline."""
     exact: Literal["float16", "float32"] | None = None
@@ -92,8 +92,6 @@ def _check(options: LookOptions) -> None:
         raise UsageError(f"--exact {options.exact}: only a page with --live has weights")
     if options.out is None:
         return
-    if options.text is None and not options.live:
-        raise UsageError("--out writes the page of one sentence: give it with --text")
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {options.out}: expected a name that ends in .html")
     check_output("--out", options.out)
@@ -107,7 +105,13 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
     from glassformer.tools.web.look.single_file import build_page
     from glassformer.tools.web.look.stored import stored_answers
 
-    bundle, text = translator.bundle, options.text or ""
+    bundle = translator.bundle
+    text = options.text or next(iter(bundle.examples), "")
+    if not text and not options.live:
+        raise UsageError(
+            "--out writes the page of one sentence, and the bundle has no example: give the"
+            " sentence with --text"
+        )
     if options.live:
         quantization, texts = options.exact or "int8", [text] if text else []
         with working("writing the page"):

@@ -37,14 +37,21 @@ COMMANDS = {
 
 _ABOUT = "\nThe Transformer of 'Attention Is All You Need', to read and to translate with.\n"
 _CONFIG = "\n--config FILE reads options from YAML; an option on the line wins over it."
+_BEGIN = """
+To begin: demo shows a translator that learns, learn lets you build one,
+and train makes one from your own files."""
 _HELP = {"-h", "--help"}
-_NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "failed to map segment")
+_NO_MEMORY = (
+    *("can't allocate memory", "cannot allocate memory", "out of memory", "bad_alloc"),
+    *("failed to map segment", "without exception set", "without setting an exception"),
+)
 _LESS_MEMORY = {
     "train": "give a smaller --batch-tokens or --preset, with another --out",
     "translate": "give a smaller --beam, or shorter lines",
     "evaluate": "give a smaller --beam",
     "serve": "give a smaller --max-chars or --beam",
 }
+_LEAST_MEMORY = 800 << 20  # bytes of address space; with less, torch ends the process as it loads
 _LESS = "end other programs, or give this one more memory"
 
 
@@ -68,27 +75,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has left, as in `| head`
         _end_output()
         return 1
-    except (MemoryError, RuntimeError, ImportError) as error:
-        if not _out_of_memory(error):
+    except (MemoryError, RuntimeError, ImportError, SystemError, OSError) as error:
+        output_failed = not _end_output()
+        if _out_of_memory(error):
+            command = words[0] if words else ""
+            return _print_error(f"memory ran out: {_LESS_MEMORY.get(command, _LESS)}", 1)
+        if not isinstance(error, OSError):
             raise
-        command = words[0] if words else ""
-        return _print_error(f"memory ran out: {_LESS_MEMORY.get(command, _LESS)}", 1)
-    except OSError as error:  # a full disk, a directory that may not be written
-        _end_output()
-        return _print_error(_of_system(error), 1)
+        # A full disk, a directory that may not be written; without a file, the machine's own.
+        origin = error.filename or ("output" if output_failed else "this machine")
+        return _print_error(f"{origin}: {error.strerror or error}{_temporary(error)}", 1)
     except KeyboardInterrupt:
         return 130
 
 
 def _dispatch(words: list[str]) -> int:
+    if words[:1] == ["help"]:  # `help train` is `train --help`
+        words = [*words[1:], "--help"]
     if not words or words[0] in _HELP:
-        text = _overview("glassformer", "COMMAND", COMMANDS, _ABOUT) + _CONFIG
+        text = _overview("glassformer", "COMMAND", COMMANDS, _ABOUT) + _CONFIG + _BEGIN
         print(text, file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
     if words == ["--version"]:
         print(f"glassformer {__version__}")
         return 0
     command, *rest = words
+    if command.startswith("-"):
+        raise UsageError(
+            f"unknown option {command}{nearest(command, ('--help', '--version'))}: expected a"
+            " command first, such as demo"
+        )
     _check_known(command, COMMANDS, "command")
     return _run(command, rest)
 
@@ -98,6 +114,8 @@ def _run(command: str, words: list[str]) -> int:
 
     from glassformer.tools.cli.options import help_text, naming_options, option_fault, parse_options
 
+    if _HELP.isdisjoint(words):
+        _check_memory()
     module = module_of(command)
     title, options = f"glassformer {command}", module.OPTIONS
     if isinstance(options, dict):  # kinds, such as `plot masks`
@@ -157,18 +175,25 @@ def _table(texts: Mapping[str, str]) -> str:
     )
 
 
+def _check_memory() -> None:
+    """Raise MemoryError if the limit of this process's memory is too low to load torch."""
+    with suppress(ImportError):  # Windows has no such limit
+        import resource
+
+        if 0 <= resource.getrlimit(resource.RLIMIT_AS)[0] < _LEAST_MEMORY:
+            raise MemoryError
+
+
 def _out_of_memory(error: Exception) -> bool:
     """Whether the error of Python, torch, CUDA, C++ or the linker says that memory ran out."""
     message = str(error).lower()
     return isinstance(error, MemoryError) or any(words in message for words in _NO_MEMORY)
 
 
-def _of_system(error: OSError) -> str:
-    """The system's reason, after the name of the file or output that it concerns."""
-    reason = str(error.strerror or error)
-    if "temporary directory" in reason:  # Python's and Matplotlib's, in a read-only container
-        return f"{reason}: make /tmp writable, in Docker with --tmpfs /tmp"
-    return f"{error.filename or 'output'}: {reason}"
+def _temporary(error: OSError) -> str:
+    """The remedy, if the error says that there is no temporary directory."""
+    wanted = "temporary directory" in str(error)
+    return ": give it one, with TMPDIR or, in a container, --tmpfs /tmp" if wanted else ""
 
 
 def _print_error(error: object, status: int) -> int:
@@ -177,10 +202,12 @@ def _print_error(error: object, status: int) -> int:
     return status
 
 
-def _end_output() -> None:
+def _end_output() -> bool:
     """Write the rest of the output; after a failure, stop Python's second attempt at exit."""
     try:
         sys.stdout.flush()
     except OSError:
         with suppress(OSError):  # an output without a descriptor cannot be redirected
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

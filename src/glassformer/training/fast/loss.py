@@ -137,9 +137,11 @@ def _sums_and_gradients(
         # torch adds in float32 and rounds to the logits' type; a float32 sum would copy the chunk.
         sums = exponentials.sum(dim=1, keepdim=True).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
-        mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
         plain += (log_sums - of_label).sum()
-        loss += (log_sums - certain * of_label - smoothing * mean_logit).sum()
+        smoothed = log_sums - certain * of_label
+        if smoothing:  # a bias of -inf gives an infinite mean, and 0 times infinity is NaN
+            smoothed -= smoothing * ((chunk @ weight_sum).to(wide) / vocab + bias_mean)
+        loss += smoothed.sum()
 
         if not wanted:
             continue

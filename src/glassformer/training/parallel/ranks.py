@@ -7,9 +7,11 @@ threads wait less than one process of many threads.
 A process without torchrun has :data:`ALONE` as ranks, which hands every value back unchanged.
 """
 
+import ctypes
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,14 +27,25 @@ from torch import distributed as dist
 from glassformer.support.cores import usable_cores
 from glassformer.support.errors import InputError
 
-__all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
+__all__ = [
+    "ALONE",
+    "RankLostError",
+    "Ranks",
+    "end_with_torchrun",
+    "from_torchrun",
+    "machine_threads",
+    "rank_count",
+]
 
 # Rank 0 reads and packs the corpus before it joins the group. The other ranks wait at most 7 days.
 _PREPARATION = timedelta(days=7)
+# torchrun's own store is there before the ranks.
+_CONNECTION = timedelta(minutes=5)
 # In the group, the longest work of rank 0 alone is a validation. A rank that takes longer hangs.
 _TIMEOUT = timedelta(minutes=30)
 _PREPARED = "glassformer/prepared"  # the settings' key in the store that all ranks share
 _POLL_SECONDS = 1e-4
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 
 class RankLostError(RuntimeError):
@@ -105,12 +118,30 @@ class Ranks:
 ALONE = Ranks(0, 1)
 
 
+def rank_count() -> int:
+    """The number of ranks of this training, before they join."""
+    return int(os.environ["WORLD_SIZE"]) if _under_torchrun() else 1
+
+
 def machine_threads(given: int) -> int:
     """The number of CPU threads for all ranks of this machine: ``given``, or all if that is 0."""
     if given or not _under_torchrun():
         return given or torch.get_num_threads()
     # torchrun sets OMP_NUM_THREADS to 1, so torch does not know the number.
     return usable_cores()
+
+
+def end_with_torchrun() -> None:
+    """Let Linux send SIGTERM to this rank when torchrun, the rank's parent, ends, even by a kill.
+
+    Without torchrun the ranks would wait for its store for days, and hold the lock of the run.
+    """
+    if not _under_torchrun() or sys.platform != "linux":
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # torchrun has ended just now
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager
@@ -131,7 +162,9 @@ def from_torchrun(
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
     try:
-        rendezvous = dist.rendezvous("env://", timeout=_PREPARATION)  # type: ignore[attr-defined]
+        with_store = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        longest = _CONNECTION if with_store else _PREPARATION
+        rendezvous = dist.rendezvous("env://", timeout=longest)  # type: ignore[attr-defined]
         store, rank, size = next(rendezvous)
         if rank == 0:
             store.set(_PREPARED, json.dumps(settings))

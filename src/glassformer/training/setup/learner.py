@@ -30,7 +30,7 @@ def new_learner(
 ) -> Learner:
     """The learner of a run at the place ``state``; each rank gets the weights of rank 0."""
     ranks.broadcast([weight.detach() for weight in model.parameters()])
-    rounded = state.precision == "bf16"
+    rounded = state.precision == "bfloat16"
     kind, products = options.optimiser or "adam", torch.bfloat16 if rounded else torch.float32
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:

@@ -4,11 +4,20 @@ from time import perf_counter
 
 import torch
 
+from glassformer.config import Precision
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError
-from glassformer.training.setup.options import MachineOptions, Precision
+from glassformer.training.checkpoint import RunState
+from glassformer.training.setup.options import MachineOptions
 
-__all__ = ["check_precision", "chosen_precision", "machine_speed", "precision_for", "product_speed"]
+__all__ = [
+    "check_precision",
+    "chosen_precision",
+    "machine_speed",
+    "precision_for",
+    "product_speed",
+    "record_machine",
+]
 
 
 def machine_speed(
@@ -36,17 +45,33 @@ def chosen_precision(
         return "float32", "precision float32: the plain losses know no other"
     if names:
         reason = f"{', '.join(names)} may not bear bfloat16"
-        return "float32", f"precision float32: {reason} (precision bf16 tries it)"
+        return "float32", f"precision float32: {reason} (precision bfloat16 tries it)"
     return precision_for(device), ""
 
 
 def check_precision(precision: str, parts: Parts) -> None:
     """Raise UsageError if the parts cannot compute in a precision."""
-    if precision == "bf16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
+    if precision == "bfloat16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
         raise UsageError(
-            "precision bf16: the plain losses compute in float32, and so do parts without a"
-            " mixed_precision: leave precision out, or take both parts from FAST"
+            "precision bfloat16: the plain losses compute in float32, and so do parts without"
+            " a mixed_precision: leave precision out, or take both parts from FAST"
         )
+
+
+def record_machine(state: RunState, device: torch.device, *, ranks: int) -> str:
+    """Record what decides the last bits of the sums; return a line if the run began with another.
+
+    The line is empty for a new run, and for a run that goes on as it began.
+    """
+    machine = {"device": device.type, "ranks": ranks, "threads": torch.get_num_threads()}
+    if device.type != "cpu":
+        del machine["threads"]
+    before, state.machine = state.machine, machine
+    changed = [name for name, value in machine.items() if before.get(name, value) != value]
+    if not changed:
+        return ""
+    changes = ", ".join(f"{name} {before[name]} before, {machine[name]} now" for name in changed)
+    return f"{changes}: the run goes on, and its last bits may differ"
 
 
 def precision_for(device: torch.device) -> Precision:
@@ -57,11 +82,11 @@ def precision_for(device: torch.device) -> Precision:
     bf16 copies operands. So for the tiny product, an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
         if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
             return "float32"
-    return "bf16"
+    return "bfloat16"
 
 
 def product_speed(precision: Precision) -> float:
@@ -70,7 +95,7 @@ def product_speed(precision: Precision) -> float:
     >>> product_speed("float32") > 1e8
     True
     """
-    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bf16" else torch.float32)
+    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bfloat16" else torch.float32)
 
 
 def _seconds(size: int, dtype: torch.dtype) -> float:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from glassformer.config import (
     BEAM,
@@ -16,6 +16,7 @@ from glassformer.config import (
     Norm,
     Options,
     PositionKind,
+    Precision,
     Subwords,
     TextMetric,
     Tying,
@@ -35,7 +36,6 @@ __all__ = [
     "MachineOptions",
     "OptimiserKind",
     "PairOptions",
-    "Precision",
     "SizeOptions",
     "StartOptions",
     "TextOptions",
@@ -49,7 +49,6 @@ TEXT_SEED = 1
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
 OptimiserKind = Literal["adam", "muon"]
-Precision = Literal["float32", "bf16"]
 Preset = Literal[
     "tiny", "small", "base", "big", "tiny-deep-shallow", "small-deep-shallow", "base-deep-shallow"
 ]
@@ -245,8 +244,8 @@ class MachineOptions(Options):
     """Train only with readable forms, such as ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``. Such training is in float32 and slower."""
     precision: Literal["auto", Precision] = "auto"
-    """Precision. auto means bf16 if a GPU supports it, or if a CPU multiplies faster in bf16. With
-    plain, and with some parts of your own, auto means float32."""
+    """Precision. auto means bfloat16 if a GPU supports it, or if a CPU multiplies faster in it.
+    With plain, and with some parts of your own, auto means float32."""
     threads: int = Field(default=0, ge=0)
     """Number of CPU threads; 0 means all threads."""
     seed: int = Field(default=1, ge=0, lt=2**32)
@@ -254,6 +253,11 @@ class MachineOptions(Options):
     pairs and subwords."""
     beam: int = Field(default=BEAM, ge=1, le=MOST_BEAM)
     """Number of hypotheses in the beam search of the final scores."""
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _take_the_former_name(cls, name: object) -> object:
+        return "bfloat16" if name == "bf16" else name
 
 
 # pydantic takes the fields of the last base first; --help shows them in that order.

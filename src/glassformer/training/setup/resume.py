@@ -26,11 +26,12 @@ from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["begun_config", "check_inputs", "record_options"]
 
-# Options that may differ when a run goes on; they name places, or change only rounding.
-_FREE = frozenset(
-    {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
-    | {"checkpoint_minutes", "beam"}
-)
+# What a call that continues a run may change. Any other option that differs is refused by its name.
+# A table of docs/reliability.md says what each does to the bits of the result.
+_PLACES = {"pairs", "also", "run", "valid", "parent", "replay"}  # their content may not change
+_NO_WEIGHT = {"test", "general", "beam", "checkpoint_minutes"}
+_LAST_BITS = {"threads", "device"}  # the run says so, as for another number of ranks
+_FREE = frozenset(_PLACES | _NO_WEIGHT | _LAST_BITS)
 _LENGTHS = ("minutes", "epochs", "updates")  # a greater value continues a run
 _SCORED = ("test", "general")  # inputs that change no weight
 

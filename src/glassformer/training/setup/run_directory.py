@@ -77,8 +77,8 @@ class RunDirectory:
                 file.seek(0)
                 holder = file.read(_MOST_BYTES).decode("utf-8", "replace") or "a process"
                 raise InputError(
-                    f"another training works in {self.path}: {holder}: wait until it ends, or give"
-                    " another directory"
+                    f"another training works in {self.path}: {holder}: wait until it ends, end"
+                    " that process with kill, or give another directory"
                 )
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())

@@ -5,13 +5,14 @@ import os
 import re
 import threading
 import tomllib
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from glassformer.bundle import load_bundle
+from glassformer.bundle import load_bundle, save_bundle
 from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Changes, Head, Query
@@ -160,10 +161,24 @@ def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
     assert stored["trace"]["asked"]["text"] == "Two men sit."
 
 
+def test_without_a_text_the_page_shows_an_example_of_the_bundle(bundle_directory, tmp_path, capsys):
+    out, directory = tmp_path / "look.html", tmp_path / "bundle"
+    words = ["--out", str(out)]
+    save_bundle(replace(load_bundle(bundle_directory), examples=()), directory)
+
+    assert main(["look", str(directory), *words]) == 2
+    assert "the bundle has no example: give the sentence with --text" in capsys.readouterr().err
+    assert not out.exists()
+    save_bundle(replace(load_bundle(bundle_directory), examples=("A dog.", "A man.")), directory)
+    assert main(["look", str(directory), *words]) == 0
+
+    stored = json.loads(Elements(out.read_text("utf-8")).named("script")[0][1])
+    assert stored["trace"]["asked"]["text"] == "A dog."
+
+
 @every(
     ("words", "status", "message"),
     [
-        (["--out", "a.html"], 2, "--out writes the page of one sentence: give it with --text"),
         (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: expected a name that ends in .html"),
         (["--text", "\udcff"], 2, "--text '\\udcff': expected UTF-8"),
         (["--text", " "], 2, "--text ' ': expected a sentence"),
