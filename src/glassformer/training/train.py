@@ -23,12 +23,7 @@ from glassformer.training.checkpoint import RunState, load_newest, newest_state
 from glassformer.training.final_bundle import final_bundle, model_card, report_end
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.parallel.ranks import (
-    end_with_torchrun,
-    from_torchrun,
-    machine_threads,
-    rank_count,
-)
+from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.parallel.worker import settings_of_rank_0
 from glassformer.training.reporting import CellReporter, Metrics, Reporter, TextReporter, beside
 from glassformer.training.schedule import Schedule, SteadyPace
@@ -85,7 +80,6 @@ def train(
     """
     check_kind(config, TrainConfig, wants="train takes TrainConfig(pairs=(…, …), run=…)")
     began = time.monotonic() if began is None else began
-    end_with_torchrun()
     threads = torch_threads(machine_threads(config.threads))
     lock = RunDirectory(config.run).locked()
     reporter = reporter or (CellReporter() if notebook() else TextReporter())
@@ -149,7 +143,7 @@ def new_trainer(
         if reason:
             reporter.note(reason)
     check_precision(state.precision, parts)
-    if line := record_machine(state, device, ranks=rank_count()):
+    if line := record_machine(state, device):
         reporter.note(line)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
     if pace.extended:  # else the old best validation would end the run

@@ -24,6 +24,9 @@ def run(config: TrainConfig, reporter: Reporter | None = None, parts: Parts | No
     ``parts=None`` stands for PLAIN or FAST, as ``config.plain`` says.
     """
     began = time.monotonic()  # --minutes includes the import of torch
+    from glassformer.training.parallel.ranks import end_with_torchrun
+
+    end_with_torchrun()
     if int(os.environ.get("RANK", 0)) == 0 or "TORCHELASTIC_RUN_ID" not in os.environ:
         from glassformer.training.loop import Stopped
         from glassformer.training.train import train

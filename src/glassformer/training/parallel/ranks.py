@@ -34,7 +34,6 @@ __all__ = [
     "end_with_torchrun",
     "from_torchrun",
     "machine_threads",
-    "rank_count",
 ]
 
 # Rank 0 reads and packs the corpus before it joins the group. The other ranks wait at most 7 days.
@@ -116,11 +115,6 @@ class Ranks:
 
 
 ALONE = Ranks(0, 1)
-
-
-def rank_count() -> int:
-    """The number of ranks of this training, before they join."""
-    return int(os.environ["WORLD_SIZE"]) if _under_torchrun() else 1
 
 
 def machine_threads(given: int) -> int:

@@ -18,13 +18,7 @@ from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.parallel.ranks import (
-    RankLostError,
-    Ranks,
-    end_with_torchrun,
-    from_torchrun,
-    machine_threads,
-)
+from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.learner import new_learner
 from glassformer.training.setup.options import LearningOptions, MachineOptions
 from glassformer.training.signals import StopSignal
@@ -53,7 +47,6 @@ def train_rank(machine: MachineOptions, parts: Parts) -> None:
 
     ``machine`` gives the device and the threads; rank 0 sends all other options.
     """
-    end_with_torchrun()
     device, threads = device_of(machine.device), machine_threads(machine.threads)
     if parts.keep_memory:
         keep_freed_memory()

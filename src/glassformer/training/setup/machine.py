@@ -1,5 +1,6 @@
 """The precision of a training on this machine, and the speed of its matrix products."""
 
+import os
 from time import perf_counter
 
 import torch
@@ -58,11 +59,12 @@ def check_precision(precision: str, parts: Parts) -> None:
         )
 
 
-def record_machine(state: RunState, device: torch.device, *, ranks: int) -> str:
+def record_machine(state: RunState, device: torch.device) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
     The line is empty for a new run, and for a run that goes on as it began.
     """
+    ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks, "threads": torch.get_num_threads()}
     if device.type != "cpu":
         del machine["threads"]
