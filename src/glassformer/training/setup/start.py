@@ -121,7 +121,7 @@ class Parent:
     parent: Bundle
     parts: Parts
     options: StartOptions
-    parent_anew: Callable[[], Bundle]
+    read: Callable[[], Bundle]
 
     @property
     def normalisation(self) -> Normalisation:
@@ -167,10 +167,8 @@ class Parent:
         if not self.options.trim_vocabulary:
             return self, self.parent.tokenizers, notes
         trimmed = partial(_trimmed, run=kept.run, parts=self.parts)
-        whole_anew = self.parent_anew  # the start with the whole parent goes
-        start = replace(
-            self, parent=trimmed(self.parent), parent_anew=lambda: trimmed(whole_anew())
-        )
+        read = self.read  # the start with the whole parent goes
+        start = replace(self, parent=trimmed(self.parent), read=lambda: trimmed(read()))
         sizes = dict.fromkeys(each.vocab_size for each in start.parent.tokenizers)
         count = sum(weight.numel() for weight in start.parent.model.parameters())
         vocabularies = " and ".join(f"{size:,}" for size in sizes)
@@ -190,6 +188,9 @@ class Parent:
             translations = translator.translate(sources, SearchOptions(beam=1))
         texts = [translation.text for translation in translations]
         write_pairs(kept.run.replay, map(Pair, map(normalise, sources), texts))
+
+    def parent_anew(self) -> Bundle | None:
+        return self.read()
 
     def model(
         self, learning: LearningOptions, _tokenizers: tuple[Tokenizer, Tokenizer]
