@@ -83,8 +83,8 @@ def python(path: Path) -> bool:
 
 
 def module(path: Path) -> bool:
-    """The learner's files are no modules: they are copied."""
-    other = path.name == "__main__.py" or path.match("lessons/*/lesson.py")
+    """A lesson's files are no modules: the learner's is copied, others are read by fixed names."""
+    other = path.name == "__main__.py" or path.match("lessons/*/*.py")
     return python(path) and path.is_relative_to(ROOT / "src") and not other
 
 
