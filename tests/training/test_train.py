@@ -12,6 +12,7 @@ from glassformer.bundle import load_bundle
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.support.errors import InputError, UsageError
 from glassformer.support.hashes import write_manifest
+from glassformer.training import final_bundle
 from glassformer.training import train as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup import machine
@@ -243,7 +244,7 @@ def test_a_translator_of_few_updates_and_no_score_is_called_worthless(
     config, recorder, monkeypatch, most, warmup, least_bleu
 ):
     most(3)
-    monkeypatch.setattr(module, "_WORTHLESS", {"bleu": least_bleu, "chrf": least_bleu})
+    monkeypatch.setattr(final_bundle, "_WORTHLESS", {"bleu": least_bleu, "chrf": least_bleu})
     train(config(updates=None, minutes=10.0, warmup=warmup), recorder)
 
     notes = recorder.noted("worthless")

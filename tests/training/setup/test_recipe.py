@@ -61,7 +61,7 @@ def test_more_pairs_want_no_smaller_model():
     assert (sizes[0], sizes[-1]) == (SIZES.index("tiny"), SIZES.index("base"))
     for (_, reasons), pairs in zip(found, counts, strict=True):
         [reason] = [line for line in reasons if line.startswith("preset")]
-        assert f"{pairs:,} pairs" in reason
+        assert f"{pairs:,} pair" in reason
 
 
 @pytest.mark.parametrize("pairs", [29_000, 160_000, 4_500_000])
