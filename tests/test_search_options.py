@@ -394,8 +394,8 @@ def searched(bundle, monkeypatch):
     calls = []
 
     def recording(search):
-        def run(_step, _state, rules, **settings):
-            calls.append((search, {**vars(rules), **settings}))
+        def run(_step, _state, rules, *, n_best=1, **settings):
+            calls.append((search, {**vars(rules), "n_best": n_best, **settings}))
             return [[Hypothesis((300, 301), -3.0, -3.0, True)] for _ in rules.max_lengths]
 
         return run

@@ -60,7 +60,7 @@ def test_draws_and_plain_forms_have_one_thread(bundle_directory, monkeypatch):
         translator.translate(TEXTS, sampling=Sampling(seed=1))
         with capture(plain.model):
             plain.translate(TEXTS)
-    assert cores == [2, 1, 1]
+    assert (cores[:2], {*cores[2:]}) == ([2, 1], {1})
 
 
 def test_a_model_is_arranged_once_for_all_translations(bundle_directory, monkeypatch):

@@ -14,6 +14,7 @@ import os
 import random
 import runpy
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections import Counter
@@ -37,6 +38,7 @@ HOSTILE = ["a/.", ".", "a/../../x", "/x", "a\\..\\x", "a/metadata.json", "a/mode
 def make_sources(place: Path) -> dict[str, Path]:
     """A directory or file of each program."""
     folder = Path(__file__).parents[1] / "tools" / "interchange" / "hugging_face"
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # it imports from `tests`
     tiny = runpy.run_path(str(folder / "conftest.py"))
     sources = {
         "marian": tiny["marian_directory"](place / "marian"),

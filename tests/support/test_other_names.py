@@ -72,8 +72,9 @@ def test_each_name_elsewhere_is_answered_with_a_name_here(names_here):
         used = {word for code in re.findall(r"`([^`]+)`", here) for word in words_of(code)}
         assert used <= names_here, name
         assert used or here in ("not a setting", "the directory of a run"), name
-        assert remedy(name, ["other"]) == f": here it is {here} ({differs})".replace("`", "")
-        assert remedy(f"--{name.replace('_', '-')}", ["--other"]) == remedy(name, [])
+        assert remedy(name, []) == f": here it is {here} ({differs})".replace("`", "")
+        elsewhere = remedy(f"--{name.replace('_', '-')}", ["--other"])
+        assert elsewhere.partition(here.replace("`", ""))[0] in (": here it is ", ": see "), name
 
 
 def test_each_line_runs(bundle_directory, tmp_path, monkeypatch):
@@ -139,5 +140,7 @@ def test_translate_knows_the_names_of_other_searches(bundle_directory):
     translator = Translator.load(bundle_directory)
 
     for name in ("num_beams", "lenpen", "do_sample", "batch_size", "max_new_tokens"):
-        with pytest.raises(TypeError, match=f"Translator.translate takes no '{name}': here it is "):
+        with pytest.raises(
+            TypeError, match=f"Translator.translate takes no '{name}': (here it is|see) "
+        ):
             translator.translate(["A dog runs."], **{name: 1})

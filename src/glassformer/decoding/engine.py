@@ -195,9 +195,7 @@ class TorchEngine:
             return partial(sample, sampling=options.sampling, n_best=n_best, generator=seeded)
         if options.beam == 1:
             return partial(_scored, self.parts.greedy, length_penalty=alpha)
-        parameters = inspect.signature(self.parts.beam_search).parameters
-        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-        if n_best > 1 and "n_best" not in parameters and not takes_any:
+        if n_best > 1 and "n_best" not in inspect.signature(self.parts.beam_search).parameters:
             raise UsageError(f"n_best {n_best}: the own beam search has no n_best: leave it out")
         return partial(
             self.parts.beam_search, beam=options.beam, n_best=n_best, length_penalty=alpha

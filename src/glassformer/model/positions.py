@@ -81,7 +81,8 @@ class PositionalEncoding(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("kind", kind, get_args(PositionKind))
-        check_keywords("PositionalEncoding", table, TableOptions.__annotations__)
+        known = (*TableOptions.__annotations__, "dropout", "kind", "max_length")
+        check_keywords("PositionalEncoding", table, known)
         self.max_length = max_length
         self.dropout = new_dropout(dropout)
         if kind == "learned":

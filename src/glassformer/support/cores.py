@@ -39,7 +39,10 @@ def _cores() -> int:
 def _quotas() -> Iterator[float]:
     """The seconds of processor time a second of each group and of the groups above it."""
     yield math.inf
-    for line in _GROUPS.read_text().splitlines() if _GROUPS.exists() else ():
+    lines: list[str] = []
+    with suppress(OSError):  # not on macOS and Windows
+        lines = _GROUPS.read_text().splitlines()
+    for line in lines:
         _, controllers, path = line.split(":", 2)
         group = _LIMITS / ("cpu" if controllers else "") / path.strip("/")
         if controllers and "cpu" not in controllers.split(","):  # version 2 names no controllers

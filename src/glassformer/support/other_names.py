@@ -24,16 +24,23 @@ def rows() -> dict[str, list[str]]:
 def remedy(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the name here, or the nearest known name.
 
-    A name here that is none of ``known`` is no remedy. Without ``known``, any name here is one.
+    If the name here is none of ``known``, the error says where to look. Without ``known``, any name
+    here is a remedy.
 
     >>> remedy("--num-beams", ["--beam"]), remedy("dropuot", ["dropout"])
     (': here it is beam (1 is greedy search)', " (did you mean 'dropout'?)")
     """
-    row, names = rows().get(name.lstrip("-").replace("-", "_")), set(known)
-    options = {*re.findall(r"`(\w+)`", row[1])} if row else set()
-    if row and (not options or not names or options & names):
-        return f": here it is {row[1]} ({row[2]})".replace("`", "")
+    names = [*known]
+    if row := rows().get(_plain(name)):
+        options = set(re.findall(r"`(\w+)`", row[1]))
+        valid = not (options and names) or options & {*map(_plain, names)}
+        return f": {'here it is' if valid else 'see'} {row[1]} ({row[2]})".replace("`", "")
     return nearest(name, names)
+
+
+def _plain(name: str) -> str:
+    """An option's name without the form of a flag."""
+    return name.lstrip("-").replace("-", "_")
 
 
 def check_keywords(call: str, given: Iterable[str], known: Iterable[str]) -> None:

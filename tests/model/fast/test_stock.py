@@ -73,7 +73,7 @@ CHANGES = {
     own_activation: r"encoder\.blocks\.0\.feed_forward\.sublayer has its own activation",
     hook: r"decoder\.blocks\.0\.feed_forward has a hook",
     pre_hook: "encoder has a hook",
-    shadowed: f"{SELF} has its own add",
+    shadowed: f"{SELF} is in a capture or has its own add",
 }
 
 

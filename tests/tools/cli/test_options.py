@@ -92,7 +92,7 @@ def test_an_underscore_is_as_good_as_a_hyphen():
         (["b", "--beem", "3"], "unknown option --beem (did you mean '--beam'?)"),
         (
             ["b", "--nbest"],
-            "unknown option --nbest: here it is n_best (a translation has alternatives)",
+            "unknown option --nbest: see n_best (a translation has alternatives)",
         ),
         (["b", "--beem=3"], "unknown option --beem (did you mean '--beam'?)"),
         (["b", "-x"], "unknown option -x"),
