@@ -160,7 +160,11 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
         ({"beam": 0}, ValueError, r"beam must be at least 1"),
         ({"changes": Changes([Head("cross", 2, 0)])}, UsageError, r"layer '2': expected 0, 1"),
         ({"changes": Changes([Head("cross", 0, -1)])}, UsageError, r"head '-1': expected 0"),
-        ({"changes": Changes(source_order=[0])}, UsageError, r"source_order has 1 numbers: expected"),
+        (
+            {"changes": Changes(source_order=[0])},
+            UsageError,
+            "source_order has 1 numbers: expected",
+        ),
     ],
 )
 def test_a_wrong_question_is_refused_in_one_line(translator, options, error, message):
