@@ -63,7 +63,7 @@ def test_each_field_has_its_own_forms():
     assert FORMS.keys() == {field.name for field in fields(FAST)} - SETTINGS
 
 
-@settings(max_examples=settings.default.max_examples // 6)
+@settings(max_examples=settings.default.max_examples // 12)
 @given(
     drawn=st.dictionaries(
         st.sampled_from([*FORMS]), st.sampled_from(KINDS), min_size=1, max_size=3
@@ -164,7 +164,7 @@ class Odd(Transformer):
         return super().step(tokens, state)
 
 
-@settings(max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 25)
 @given(
     block=st.sampled_from(sorted(BLOCKS, key=str)),
     shared=st.booleans(),

@@ -28,7 +28,7 @@ CONFIG, SEARCH = "config.json", "generation_config.json"
 ALONE = "config.json alone"
 """The place of all options in old directories."""
 DROPPED = "no such key"
-DRAWN = 4
+DRAWN = 2
 """Changes of a family and place that `make test` draws; the nightly profile walks all keys."""
 TEXTS = ["A dog runs across the green grass.", "Two men sit in the snow"]
 
