@@ -11,7 +11,6 @@ import pytest
 from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import InputError, UsageError
 from glassformer.tools.interchange.ctranslate2.export import export_ctranslate2
-from glassformer.tools.interchange.ctranslate2.load import load_ctranslate2
 from glassformer.tools.interchange.hugging_face.export import export_hugging_face
 from glassformer.translator import Translator
 from tests.own_parts import Rotary, colder, rebuilt
@@ -116,11 +115,9 @@ def test_the_engine_ctranslate2_refuses_it(load, tmp_path, bundle_directory, kep
         (directory / file.name).write_bytes(file.read_bytes())
     if kept:
         Translator.load(directory, device="cpu", engine="ctranslate2")
-    translator = load()
-    rotary(translator.model)
+    bundle = load().bundle
+    rotary(bundle.model)
 
     with pytest.raises(UsageError, match=f"{ROTARY}, which CTranslate2 does not know"):
-        load_ctranslate2(
-            translator.bundle, directory, translator._torch_engine, quantization="float32"
-        )
+        Translator.of(bundle, directory, engine="ctranslate2")
     assert (directory / "ctranslate2").exists() == kept

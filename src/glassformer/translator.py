@@ -106,32 +106,52 @@ class Translator:
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
-        ``engine="ctranslate2"`` (of the extra ``ctranslate2``) gives torch's translations faster.
-        CTranslate2 converts the model at the first call, and keeps the conversion in ``directory``.
-        ``parts`` are the forms that torch runs; the bundle's model consists of these forms.
-
-        ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster than its
-        "float32"; scores and some translations differ a little. Torch has "float32" and "bfloat16".
-        ``languages`` is the pair for a multilingual model, as in ``("en", "de")``; a side that is
-        None keeps its language. ``verify=False`` skips the checksums. A damaged file raises
-        InputError.
+        :meth:`of` describes ``engine``, ``parts`` and the setting ``quantization``. ``languages``
+        is the pair for a multilingual model, as in ``("en", "de")``; a side that is None keeps its
+        language. ``verify=False`` skips the checksums. A damaged file raises InputError.
         """
         known = (*LoadSettings.__annotations__, "device", "engine", "parts")
         check_keywords("Translator.load", settings, known)
         check_record(parts)
+        verify, languages = settings.get("verify", True), settings.get("languages", (None, None))
+        bundle = load_bundle(
+            Path(directory),
+            device=device_of(device),
+            verify=verify,
+            build=parts.build,
+            own=parts.own,
+        )
+        return cls.of(
+            bundle.between(*languages),
+            Path(directory),
+            engine=engine,
+            quantization=settings.get("quantization", "float32"),
+            parts=parts,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        bundle: Bundle,
+        directory: Path,
+        *,
+        engine: str = "torch",
+        quantization: str = "float32",
+        parts: Parts = FAST,
+    ) -> "Translator":
+        """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
+
+        ``engine="ctranslate2"`` (of the extra ``ctranslate2``) gives torch's translations faster.
+        CTranslate2 converts the model at the first call, and keeps the conversion in ``directory``.
+        ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster than its
+        "float32"; scores and some translations differ a little. Torch has "float32" and "bfloat16".
+        ``parts`` are the forms that torch runs; the bundle's model consists of these forms.
+        """
         check_choice("engine", engine, get_args(EngineName))
-        quantization = settings.get("quantization", "float32")
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"only engine ctranslate2 has quantization {quantization!r}")
         if engine != "torch" and parts != FAST:
             raise UsageError(f"engine {engine} has forms of its own: leave plain and parts out")
-        bundle = load_bundle(
-            Path(directory),
-            device=device_of(device),
-            verify=settings.get("verify", True),
-            build=parts.build,
-            own=parts.own,
-        ).between(*settings.get("languages", (None, None)))
         try_parts(bundle.model, parts)
         if quantization == "bfloat16" and engine == "torch":
             parts = in_bfloat16(parts)
@@ -141,7 +161,7 @@ class Translator:
         load: Callable[..., Engine] = resolve_name(_ENGINES[engine])
         behind = translator._torch_engine
         return replace(
-            translator, engine=load(bundle, Path(directory), behind, quantization=quantization)
+            translator, engine=load(bundle, directory, behind, quantization=quantization)
         )
 
     def __post_init__(self) -> None:
