@@ -31,7 +31,9 @@ settings.load_profile("quick")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--fast", action="store_true", help="a part of every room, in a minute of CPU")
+    parser.addoption(
+        "--fast", action="store_true", help="a part of every room, in about a minute of CPU"
+    )
     parser.addoption(
         "--all-pairs", action="store_true", help="check every pair of mistakes, not a sample"
     )

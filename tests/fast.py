@@ -1,6 +1,6 @@
 """What ``--fast`` leaves out: the tests of ``SLOW``, and all but one case of each other test.
 
-Each room keeps a part, and a property tries five examples. All of it takes less than a minute of
+Each room keeps a part, and a property tries five examples. All of it takes about a minute of
 CPU on two workers: half of that is their imports, so a file that takes half a second is slow.
 """
 

@@ -88,7 +88,7 @@ def _try_losses(model: Transformer, parts: Parts, batch: Batch) -> None:
     """The losses are two sums; the package's losses are those of the own model's logits."""
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     with parts.blamed("the training", "model"):
-        kinds = ", ".join({str(weight.dtype)[6:] for weight in model.parameters()})
+        kinds = ", ".join(sorted({str(weight.dtype)[6:] for weight in model.parameters()}))
         _require(kinds == "float32", f"its weights are {kinds}: training needs float32 weights")
     with parts.blamed("the training", "losses", *_MODEL):
         loss, unsmoothed = parts.losses(model.train(), batch, smoothing=0.1)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.support.displays import Page, Table
+from glassformer.support.displays import Page, Shown, Table
 
 NUMBERS = st.none() | st.integers() | st.floats()
 TEXTS = st.text(max_size=300)
@@ -62,3 +62,15 @@ def test_a_page_is_whole_in_its_frame(text):
     assert Cells(page._repr_html_()).tags == {"iframe"}
     data = re.fullmatch(r'<iframe [^<>]*base64,([^"<>]*)"></iframe>', page._repr_html_())[1]
     assert b64decode(data).decode() == text
+
+
+class Part(Shown):
+    remarks = ("2 of 3 <parts> have no rows",)
+
+    def records(self):
+        return Table([{"part": 1}])
+
+
+def test_what_has_no_rows_is_said_in_a_terminal_and_in_a_notebook():
+    assert repr(Part()) == "part\n   1\n2 of 3 <parts> have no rows"
+    assert Part()._repr_html_().endswith("</table><p>2 of 3 &lt;parts&gt; have no rows</p>")

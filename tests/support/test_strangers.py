@@ -171,6 +171,23 @@ def members_of(content, most_bytes=1 << 30):
     return {info.filename: b"".join(pieces) for info, pieces in found}
 
 
+@pytest.mark.parametrize("size", [3, 40])  # in one piece, and in several
+def test_tensors_come_from_one_file(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(strangers, "_NUMBERS", 50)
+    path, other = tmp_path / "model.safetensors", tmp_path / "other.safetensors"
+    tensors = {name: torch.randn(size, 4) for name in "abc"}
+    save_file(tensors, path)
+    save_file({name: tensor + 1 for name, tensor in tensors.items()}, other)
+    read = dict(read_tensors(path, dict.fromkeys("abc", (size, 4))))
+    assert all(torch.equal(read[name], tensors[name]) for name in "abc")
+
+    reading = read_tensors(path)
+    next(reading)
+    other.replace(path)
+    with pytest.raises(InputError, match="has changed while it was read: read it again"):
+        list(reading)
+
+
 def test_members_of_a_zip_file(tmp_path, monkeypatch):
     whole = zipped(("a/b", b"text" * 99), ("a/.", b"x"))
     assert members_of(whole) == {"a/b": b"text" * 99, "a/.": b"x"}

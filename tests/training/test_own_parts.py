@@ -169,7 +169,7 @@ def test_auto_says_that_an_own_part_is_in_float32(config, recorder):
     for precision, said in (("auto", "float32"), ("bfloat16", "bfloat16")):
         options = config(precision=precision, run=config().run / precision, updates=1)
         new_trainer(prepare(options, parts), recorder).metrics.close()
-        assert f" {said} on cpu" in " ".join(recorder.notes[-2:])
+        assert recorder.noted("model: ")[-1].endswith(f" {said} on cpu")
     (note,) = recorder.noted("precision")
     assert note.startswith("precision float32: attention colder may not bear bfloat16 (")
 

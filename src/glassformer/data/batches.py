@@ -92,8 +92,7 @@ def grouped_by_size(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
     """The indices of ``sizes`` in groups of similar size, the smallest first.
 
     The number of sizes in a group, times its largest size, is at most ``budget``. A size above
-    ``budget`` is a group alone. While a capture is open, each index is
-    a group alone, in order.
+    ``budget`` is a group alone. While a capture is open, each index is a group alone, in order.
 
     >>> list(grouped_by_size([5, 2, 9, 3], 10))
     [[1, 3], [0], [2]]

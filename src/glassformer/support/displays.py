@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -57,11 +57,17 @@ class Shown(ABC):
     def records(self) -> Table:
         """The rows of the display, which ``pandas.DataFrame`` takes too."""
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Lines below the table, such as about a part of a text that has no rows."""
+        return ()
+
     def __repr__(self) -> str:
-        return repr(self.records())
+        return "\n".join([repr(self.records()), *self.remarks])
 
     def _repr_html_(self) -> str:
-        return self.records()._repr_html_()
+        lines = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
+        return self.records()._repr_html_() + lines
 
 
 class Page(str):

@@ -218,47 +218,60 @@ def read_tensors(
 
     try:
         check_regular(path)
+        before = _version(path)
         with safe_open(path, framework="pt") as file:
             names = sorted(file.keys()) if shapes is None else _expected(path, file, shapes)
+        file, left = None, 0
         for name in names:
+            if file is None or left < 0:  # a mapping counts as memory of the process until it ends
+                file, left = safe_open(path, framework="pt"), _NUMBERS
+            tensor = _copied(path, file, name, None if exact else torch.get_default_dtype())
+            left -= tensor.numel()
             if exact:
-                yield name, _copied(path, name)
+                yield name, tensor
                 continue
-            tensor = _copied(path, name, torch.get_default_dtype())
             if tensor.numel() and not torch.isfinite(torch.stack(tensor.aminmax())).all():
                 raise InputError(
                     f"{path}: {name} holds NaN or infinity: the file is damaged: copy it anew"
                 )
             yield name, tensor
+        if _version(path) != before:  # the tensors may come from two files
+            raise InputError(f"{path} has changed while it was read: read it again")
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{path}: cannot be read as safetensors ({error}): copy it anew"
         ) from error
 
 
-def _copied(path: Path, name: str, dtype: "torch.dtype | None" = None) -> "Tensor":
+def _version(path: Path) -> tuple[int, int, int]:
+    """Three numbers, one of which differs if the file is another, or has been written to."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _copied(
+    path: Path, file: "safe_open", name: str, dtype: "torch.dtype | None" = None
+) -> "Tensor":
     """A tensor of a safetensors file, in a floating-point type, or by default in its own type.
 
-    A copy has torch's alignment, which the file's mapping lacks. The mapping counts as memory of
-    the process, so each piece of a tensor has a mapping of its own.
+    A copy has torch's alignment, which the file's mapping lacks. Each piece of a large tensor has a
+    mapping of its own, so that no mapping is larger than a piece.
     """
     import torch
     from safetensors import safe_open
 
-    with safe_open(path, framework="pt") as file:
-        shape = file.get_slice(name).get_shape()
-        stored = file.get_slice(name)[:0] if shape else file.get_tensor(name)
-        if dtype and not stored.is_floating_point():
-            raise InputError(
-                f"{path}: {name} is of {stored.dtype}, expected floating-point numbers"
-            )
-        if not shape:
-            return stored.to(dtype or stored.dtype, copy=True)
+    whole = file.get_slice(name)
+    shape = whole.get_shape()
+    stored = whole[:0] if shape else file.get_tensor(name)
+    if dtype and not stored.is_floating_point():
+        raise InputError(f"{path}: {name} is of {stored.dtype}, expected floating-point numbers")
+    if not shape:
+        return stored.to(dtype or stored.dtype, copy=True)
     copied = torch.empty(shape, dtype=dtype or stored.dtype)
     rows = max(1, _NUMBERS * shape[0] // max(1, copied.numel()))
     for begin in range(0, shape[0], rows):
-        with safe_open(path, framework="pt") as file:
-            copied[begin : begin + rows] = file.get_slice(name)[begin : begin + rows]
+        part = whole if rows >= shape[0] else safe_open(path, framework="pt").get_slice(name)
+        copied[begin : begin + rows] = part[begin : begin + rows]
     return copied
 
 

@@ -167,7 +167,8 @@ def new_trainer(
         f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
         f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
     )
-    reporter.note(memory_needed(model, config))
+    if device.type == "cpu":
+        reporter.note(memory_needed(model, config))
     return Trainer(
         model=model,
         prepared=prepared,

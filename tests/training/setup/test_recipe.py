@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import ModelConfig, presets
 from glassformer.model.transformer import Transformer
-from glassformer.support.errors import UsageError
+from glassformer.support.errors import UsageError, counted
 from glassformer.training.setup.options import SizeOptions, TrainConfig
 from glassformer.training.setup.recipe import (
     _REACHED,
@@ -61,7 +61,7 @@ def test_more_pairs_want_no_smaller_model():
     assert (sizes[0], sizes[-1]) == (SIZES.index("tiny"), SIZES.index("base"))
     for (_, reasons), pairs in zip(found, counts, strict=True):
         [reason] = [line for line in reasons if line.startswith("preset")]
-        assert f"{pairs:,} pair" in reason
+        assert f"{counted(pairs, 'pair')}, and " in reason
 
 
 @pytest.mark.parametrize("pairs", [29_000, 160_000, 4_500_000])

@@ -3,8 +3,8 @@
 ``lessons/NAME`` holds a lesson: ``lesson.py`` is the learner's file with holes, ``lesson.yaml`` has
 the texts and mistakes of a :class:`Lesson`, ``probes.py`` calls a solution. If the package calls a
 library, ``plain.py`` has the right solution. A folder of an exercise has no hints, and ``plain.py``
-has the solution, because the package has no such part. ``notebook.yaml``
-has the cells that all notebooks share.
+has the solution, because the package has no such part. ``notebook.yaml`` has the cells that all
+notebooks share.
 """
 
 import inspect

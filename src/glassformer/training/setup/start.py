@@ -292,8 +292,8 @@ def _lacking(tokenizers: tuple[Tokenizer, Tokenizer], kept: KeptPairs) -> list[s
             lacking = [letter for letter in letters if odd.intersection(tokenizer.encode(letter))]
             notes.append(
                 f"warning: {share:.0%} of the {side}'s subwords are bytes or unknown, because the"
-                f" parent lacks {' '.join(lacking[:_SHOWN])}: train without a parent, or from a"
-                " parent of these languages, or such a child learns little"
+                f" parent lacks {' '.join(lacking[:_SHOWN])}. Such a child learns little: train"
+                " without a parent, or from a parent of these languages"
             )
     return notes
 

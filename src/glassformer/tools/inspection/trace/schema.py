@@ -401,8 +401,9 @@ class Trace(Shown):
     aligned: list[Head]
     """The heads, all in one layer, from which word alignment takes links."""
 
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *self.bounds.left_out])
+    @property
+    def remarks(self) -> list[str]:
+        return self.bounds.left_out
 
     def to_json(self) -> str:
         """The trace as one line of JSON."""
