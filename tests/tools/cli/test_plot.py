@@ -173,6 +173,13 @@ def test_the_bundles_tokens(bundle):
         (["positions", "--d-model", 7], UsageError, "--d-model '7': expected a multiple of 2"),
         (["positions", "--length", 0], UsageError, "--length '0': expected at least 1"),
         (["positions", "--columns", 128], UsageError, "column 128: .* columns 0 to 127"),
+        (
+            ["positions", "--view", "heatmap", "--rows", 1],
+            UsageError,
+            "a heatmap has all columns and rows: leave --columns and --rows out",
+        ),
+        (["positions", "--columns", 1, "--rows", 1], UsageError, "columns and rows: give one"),
+        (["positions", "--view", "heatmap", "--apart", 2], UsageError, "give columns or rows too"),
         (["schedule", "--warmup", 1, 2], UsageError, "--warmup has 2 values and --d-model 3"),
         (
             ["schedule", "--d-model", 8, "--warmup", 0],

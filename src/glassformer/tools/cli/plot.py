@@ -95,11 +95,16 @@ class PositionsOptions(PlotOptions):
 
         options = self.model_dump(include={"layout", "frequencies", "offset"})
         table = sinusoidal_positions(self.length, self.d_model, **options)
-        columns, rows = self.columns or wave_columns(self.d_model, self.layout), self.rows or None
+        columns, rows = self.columns or None, self.rows or None
+        if self.view == "heatmap" and (columns or rows):
+            raise UsageError("a heatmap has all columns and rows: leave --columns and --rows out")
+        if self.view == "lines" and not (columns or rows):
+            columns = tuple(wave_columns(self.d_model, self.layout))
+        positions = range(self.offset, self.offset + self.length)
         figure = plot_positions(
             table,
-            labels=range(self.offset, self.offset + self.length),
-            columns=None if rows or self.view == "heatmap" else columns,
+            labels=None if rows else positions,
+            columns=columns,
             rows=rows,
             apart=self.apart,
         )

@@ -1,7 +1,8 @@
 import builtins
 import importlib
+import io
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +175,45 @@ def test_heat_map_shows_the_table_at_its_positions():
     axes = tensors.plot_positions(table, labels=range(5, 12)).axes[0]
     np.testing.assert_array_equal(shown(axes), table.numpy())
     assert set(words(axes.get_yticklabels())) <= {str(place) for place in range(5, 12)}
+
+
+OPTIONS = {
+    tensors.plot_positions: {
+        "embedded": torch.ones(6, 4),
+        "labels": list("abcdef"),
+        "columns": (1, 2),
+        "rows": (3, 5),
+        "apart": 2.0,
+    },
+    tensors.plot_mask: {
+        "mask": torch.eye(3, dtype=torch.bool),
+        "queries": list("abc"),
+        "keys": list("xyz"),
+        "source": WORDS,
+        "target": ["<s>", "Two"],
+        "title": "a title",
+    },
+    tensors.plot_similarity: {"labels": list("abcdef"), "to": 2, "zoom": range(1, 4), "title": "t"},
+}
+
+
+@pytest.mark.parametrize("plot", OPTIONS)
+def test_no_argument_is_dropped(plot):
+    """Each option of a call that is not refused changes the picture."""
+    table = () if plot is tensors.plot_mask else (sinusoidal_positions(6, 4),)
+    pictures = {}
+    for size in range(4):
+        for names in map(frozenset, combinations(OPTIONS[plot], size)):
+            try:
+                drawn = plot(*table, **{name: OPTIONS[plot][name] for name in names})
+            except ValueError:
+                continue
+            buffer = io.BytesIO()
+            drawn.savefig(buffer, format="raw", dpi=40)
+            pictures[names] = buffer.getvalue()
+            for name in names:
+                assert pictures.get(names - {name}) != pictures[names], (names, name)
+    assert len(pictures) > 4
 
 
 def test_three_heat_maps_are_embedding_position_and_sum():

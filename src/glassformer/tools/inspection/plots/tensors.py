@@ -5,7 +5,7 @@ Each takes a tensor, an array or nested lists; labels are tokens or ids.
 
 from collections.abc import Sequence
 from itertools import product
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -86,6 +86,8 @@ def plot_mask(
     """
     colours = {"cmap": ListedColormap([_HIDDEN, _SEEN]), "vmin": 0, "vmax": 1}
     if mask is None:
+        if queries is not None or keys is not None:
+            raise ValueError("plot_mask: queries and keys are labels of a mask: give the mask too")
         figure = _draw([_masks(source, target)], title, style=colours)
     else:
         if source or target:
@@ -167,9 +169,12 @@ def plot_positions(
     forms = {"embedded": embedded, "columns": columns, "rows": rows}
     given = [name for name, value in forms.items() if value is not None]
     if len(given) > 1:
-        raise ValueError(f"plot_positions: {' and '.join(given)}: give one of them")
-    if apart and given not in (["columns"], ["rows"]):
-        raise ValueError("plot_positions: apart is the distance of curves: give columns or rows")
+        raise UsageError(f"plot_positions: {' and '.join(given)}: give one of them")
+    curves = given in (["columns"], ["rows"])
+    if not (apart == 0 or (curves and 0 < apart < inf)):
+        raise UsageError("plot_positions: apart is a distance of curves: give columns or rows too")
+    if curves and labels is not None and not (columns is not None and isinstance(labels, range)):
+        raise UsageError("plot_positions: curves have no labels, and columns only a range of them")
     if columns is not None:
         points = labels if isinstance(labels, range) else range(length)
         figure = _curves(tensor.T, columns, "column", points, apart)
