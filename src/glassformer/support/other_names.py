@@ -28,14 +28,15 @@ def remedy(name: str, known: Iterable[str]) -> str:
     here is a remedy.
 
     >>> remedy("--num-beams", ["--beam"]), remedy("dropuot", ["dropout"])
-    (': here it is beam (1 is greedy search)', " (did you mean 'dropout'?)")
+    (': here it is --beam (1 is greedy search)', " (did you mean 'dropout'?)")
     """
-    names = [*known]
+    names = {_plain(each): each for each in known}
     if row := rows().get(_plain(name)):
         options = set(re.findall(r"`(\w+)`", row[1]))
-        valid = not (options and names) or options & {*map(_plain, names)}
-        return f": {'here it is' if valid else 'see'} {row[1]} ({row[2]})".replace("`", "")
-    return nearest(name, names)
+        valid = not (options and names) or options & names.keys()
+        here = re.sub(r"`(\w+)`", lambda code: names.get(code[1], code[1]), row[1])
+        return f": {'here it is' if valid else 'see'} {here} ({row[2]})".replace("`", "")
+    return nearest(name, names.values())
 
 
 def _plain(name: str) -> str:
