@@ -16,7 +16,7 @@ from glassformer.evaluation import Scores, numbers
 from glassformer.parts import Parts, check_own
 from glassformer.support.displays import Shown, Table, notebook
 from glassformer.support.errors import InputError, check_kind, counted
-from glassformer.support.progress import duration, shown_progress
+from glassformer.support.progress import shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest, newest_state
@@ -31,13 +31,12 @@ from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.machine import (
     check_precision,
     chosen_precision,
-    machine_speed,
+    chosen_shares,
     record_machine,
 )
 from glassformer.training.setup.memory import memory_needed
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
-from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
@@ -143,7 +142,7 @@ def new_trainer(
         if reason:
             reporter.note(reason)
     check_precision(state.precision, parts)
-    if line := record_machine(state, device):
+    if line := record_machine(state, device, chosen_shares(model, config, parts)):
         reporter.note(line)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
     if pace.extended:  # else the old best validation would end the run
@@ -165,7 +164,7 @@ def new_trainer(
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
-        f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
+        f" {_length(config, pace.updates)}, {state.precision} on {device}{_shares(state)}"
     )
     if device.type == "cpu":
         reporter.note(memory_needed(model, config))
@@ -177,6 +176,7 @@ def new_trainer(
         metrics=Metrics(run.metrics, from_update=state.update),
         pace=pace,
         validation_set=validation_set,
+        scoring=validations_of_the_end(prepared),
     )
 
 
@@ -213,14 +213,12 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     return SteadyPace(schedule, config.validations, extended=0 < before < updates)
 
 
-def _length(prepared: Prepared, updates: int, done: int) -> str:
-    """The length of the run in words, on a CPU with an estimate of the remaining time."""
-    config = prepared.config
+def _length(config: TrainConfig, updates: int) -> str:
     if config.minutes is not None:
         return f"as many updates as {config.minutes:g} minutes allow"
-    speed = machine_speed(config, prepared.device, prepared.parts)
-    if speed is None or updates <= done or prepared.start.parent:
-        return counted(updates, "update")
-    size = prepared.tokenizers[1].vocab_size
-    seconds = (updates - done) * estimated_seconds(config, vocab_size=size, speed=speed)
-    return f"{counted(updates, 'update')} (about {duration(seconds)} here)"
+    return counted(updates, "update")
+
+
+def _shares(state: RunState) -> str:
+    shares = state.machine.get("shares", 0)
+    return f", each batch in {shares} shares" if shares > 1 else ""

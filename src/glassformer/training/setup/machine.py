@@ -6,19 +6,24 @@ from time import perf_counter
 import torch
 
 from glassformer.config import Precision
+from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
-from glassformer.training.setup.options import MachineOptions
+from glassformer.training.setup.options import MachineOptions, TrainConfig
 
 __all__ = [
     "check_precision",
     "chosen_precision",
+    "chosen_shares",
     "machine_speed",
     "precision_for",
     "product_speed",
     "record_machine",
 ]
+
+_FEWEST_OPERATIONS = 4e9  # of an update, for more than one thread
+_MOST_SHARES = 4
 
 
 def machine_speed(
@@ -59,15 +64,35 @@ def check_precision(precision: str, parts: Parts) -> None:
         )
 
 
-def record_machine(state: RunState, device: torch.device) -> str:
+def chosen_shares(model: Transformer, config: TrainConfig, parts: Parts) -> int:
+    """The number of shares of each batch on a CPU, which one run keeps (docs/measurements.md).
+
+    - 1 if the update is small, because a second thread takes as long to wake as it would save
+    - 0, which leaves the cores to OpenMP, if other parts than FAST's possibly draw random numbers
+      or keep values: threads would mix these up
+    - else a share for each core, to the number at which Python's lock holds the threads up
+    """
+    tokens = (config.batch_tokens or 0) * config.accumulate
+    operations = 3 * tokens * sum(weight.numel() for weight in model.parameters())
+    if operations < _FEWEST_OPERATIONS:
+        return 1
+    other = {"dropout", "losses", "mixed_precision", "muon", *parts.own_model} & {*parts.own}
+    if other or parts.dropout is not FAST.dropout or model.config.attention_dropout:
+        return 0
+    return min(torch.get_num_threads(), _MOST_SHARES)
+
+
+def record_machine(state: RunState, device: torch.device, shares: int) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
-    The line is empty for a new run, and for a run that goes on as it began.
+    A run keeps the ``shares`` of its beginning. The line is empty for a new run, and for a run that
+    goes on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
-    machine = {"device": device.type, "ranks": ranks, "threads": torch.get_num_threads()}
-    if device.type != "cpu":
-        del machine["threads"]
+    machine = {"device": device.type, "ranks": ranks}
+    if device.type == "cpu":
+        kept = state.machine.get("shares", 0) if state.update else shares
+        machine |= {"threads": torch.get_num_threads(), "shares": kept if ranks == 1 else 0}
     before, state.machine = state.machine, machine
     changed = [name for name, value in machine.items() if before.get(name, value) != value]
     if not changed:
@@ -86,26 +111,27 @@ def precision_for(device: torch.device) -> Precision:
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
-        if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
+        rounded, exact = (min(_seconds(size, dtype)) for dtype in (torch.bfloat16, torch.float32))
+        if rounded * gain > exact:
             return "float32"
     return "bfloat16"
 
 
 def product_speed(precision: Precision) -> float:
-    """The operations a second of this CPU's matrix products.
+    """The operations a second of this CPU's matrix products, beside what else the CPU does now.
 
     >>> product_speed("float32") > 1e8
     True
     """
-    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bfloat16" else torch.float32)
+    times = _seconds(512, torch.bfloat16 if precision == "bfloat16" else torch.float32, least=0.5)
+    return 2 * 512**3 * len(times) / sum(times)
 
 
-def _seconds(size: int, dtype: torch.dtype) -> float:
-    """The seconds of the fastest of five equal matrix products; other programs may delay some."""
-    matrix = torch.ones(size, size, dtype=dtype)
-    times = []
-    for _ in range(5):
+def _seconds(size: int, dtype: torch.dtype, least: float = 0.0) -> list[float]:
+    """The seconds of each of at least five equal matrix products, which take ``least`` seconds."""
+    matrix, times = torch.ones(size, size, dtype=dtype), list[float]()
+    while len(times) < 5 or sum(times) < least:
         begin = perf_counter()
         matrix @ matrix
         times.append(perf_counter() - begin)
-    return min(times)
+    return times

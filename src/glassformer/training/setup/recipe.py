@@ -162,7 +162,7 @@ def choose_in_time(
 
     >>> minutes = TrainConfig(pairs=("a", "b"), run="run", minutes=20)
     >>> choose_in_time(minutes, pairs=29_000, tokens=950_000, speed=4e11)[1][-1]
-    'updates about 5,882 to 11,765: validations and other programs take a part of the time'
+    'updates about 5,882 to 11,765: 400 billion operations a second now, and validations take time'
     """
     if config.minutes is None or speed is None:
         return choose(config, pairs=pairs, tokens=tokens)
@@ -175,7 +175,7 @@ def choose_in_time(
     each = estimated_seconds(settled, vocab_size=vocab_size, speed=speed)
     useful = useful_updates(pairs, tokens / (0.95 * batch))
     most = min(max(1, round(60 * config.minutes / each)), useful)
-    reason = "validations and other programs take a part of the time"
+    reason = f"{speed / 1e9:,.0f} billion operations a second now, and validations take time"
     return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
 
 
