@@ -3,17 +3,17 @@
 import time
 from collections import deque
 from collections.abc import Iterator
+from statistics import median
 
 from glassformer.support.progress import duration
 from glassformer.training.time_budget import Pace
 
 __all__ = ["Forecast"]
 
-_RECENT = 200  # updates
-_FIRST_UPDATES, _FIRST_SECONDS = 3, 3.0  # measured before the first forecast
+_RECENT = 50  # updates
+_FIRST_UPDATES, _FIRST_SECONDS = 3, 3.0  # measured before the first line
 _WRONG, _SLACK = 0.2, 5.0  # share and seconds by which a forecast is wrong and is made anew
 _TAKEN = 0.8  # share of the cores' time; with less, other programs have the rest
-_MEASURED = 10.0  # seconds before a line about other programs
 
 
 class Forecast:
@@ -41,7 +41,7 @@ class Forecast:
     def left(self, update: int) -> float:
         """The seconds that the run takes after ``update``, at most the rest of its minutes."""
         updates = self._pace.updates
-        each = sum(seconds for seconds, _ in self._updates) / max(1, len(self._updates))
+        each = median([seconds for seconds, _ in self._updates] or [0.0])
         validations = -(-updates // self._every) - update // self._every
         left = (updates - update) * each + (validations + self._scoring) * self._validation
         return min(left, self._pace.deadline().left)
@@ -49,7 +49,7 @@ class Forecast:
     def lines(self, update: int) -> Iterator[str]:
         """New lines about the time left, and about other programs that slow the run."""
         seconds, computed = map(sum, zip(*self._updates, strict=True))
-        if seconds > _MEASURED and computed < _TAKEN * self._cores * seconds:
+        if seconds > _FIRST_SECONDS and computed < _TAKEN * self._cores * seconds:
             self._cores = 0  # once
             yield (
                 "another program takes time of these cores, and this training's threads wait for"
