@@ -142,7 +142,8 @@ def new_trainer(
         if reason:
             reporter.note(reason)
     check_precision(state.precision, parts)
-    if line := record_machine(state, device, chosen_shares(model, config, parts)):
+    tokens = (config.batch_tokens or 0) * config.accumulate
+    if line := record_machine(state, device, chosen_shares(model, parts, tokens=tokens)):
         reporter.note(line)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
     if pace.extended:  # else the old best validation would end the run

@@ -135,17 +135,15 @@ def test_shares_divide_muons_matrices(tmp_path):
 
 
 def test_small_updates_have_one_thread_and_unknown_parts_no_shares():
-    def chosen(model, parts=FAST, **changes):
-        config = TrainConfig(pairs=("a",), run="run", **{"batch_tokens": 4096, **changes})
+    def chosen(model, parts=FAST, tokens=4096):
         with torch_threads(2):
-            return chosen_shares(model, config, parts)
+            return chosen_shares(model, parts, tokens=tokens)
 
     small, large = model_of(), model_of(source_vocab_size=50_000, target_vocab_size=50_000)
 
     assert chosen(small) == 1 == chosen(small, PLAIN)
     assert chosen(large) == 2
-    assert chosen(large, batch_tokens=512) == 1
-    assert chosen(large, batch_tokens=512, accumulate=8) == 2
+    assert chosen(large, tokens=512) == 1
     assert chosen(large, replace(FAST, schedule=lambda *_, **__: 0.1)) == 2
     for parts in (
         PLAIN,

@@ -10,7 +10,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
-from glassformer.training.setup.options import MachineOptions, TrainConfig
+from glassformer.training.setup.options import MachineOptions
 
 __all__ = [
     "check_precision",
@@ -64,15 +64,14 @@ def check_precision(precision: str, parts: Parts) -> None:
         )
 
 
-def chosen_shares(model: Transformer, config: TrainConfig, parts: Parts) -> int:
-    """The number of shares of each batch on a CPU, which one run keeps (docs/measurements.md).
+def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
+    """The number of shares of each batch on a CPU (docs/measurements.md); an update has ``tokens``.
 
     - 1 if the update is small, because a second thread takes as long to wake as it would save
     - 0, which leaves the cores to OpenMP, if other parts than FAST's possibly draw random numbers
       or keep values: threads would mix these up
     - else a share for each core, to the number at which Python's lock holds the threads up
     """
-    tokens = (config.batch_tokens or 0) * config.accumulate
     operations = 3 * tokens * sum(weight.numel() for weight in model.parameters())
     if operations < _FEWEST_OPERATIONS:
         return 1
