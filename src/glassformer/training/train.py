@@ -163,12 +163,14 @@ def new_trainer(
     if own := parts.own.get("schedule"):
         reporter.note(f"schedule {own}: it is the learning rate, without anneal and decay")
     count = sum(weight.numel() for weight in model.parameters())
+    shares = state.machine.get("shares", 0)
     reporter.note(
         f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
-        f" {_length(config, pace.updates)}, {state.precision} on {device}{_shares(state)}"
+        f" {_length(config, pace.updates)}, {state.precision} on {device}"
+        f"{f', each batch in {shares} shares' if shares > 1 else ''}"
     )
     if device.type == "cpu":
-        reporter.note(memory_needed(model, config))
+        reporter.note(memory_needed(model, config, shares))
     return Trainer(
         model=model,
         prepared=prepared,
@@ -218,8 +220,3 @@ def _length(config: TrainConfig, updates: int) -> str:
     if config.minutes is not None:
         return f"as many updates as {config.minutes:g} minutes allow"
     return counted(updates, "update")
-
-
-def _shares(state: RunState) -> str:
-    shares = state.machine.get("shares", 0)
-    return f", each batch in {shares} shares" if shares > 1 else ""
