@@ -149,14 +149,6 @@ def new_trainer(
     if pace.extended:  # else the old best validation would end the run
         state.validations.clear()
         reporter.note("a longer run than before: the learning rate rises again, and falls anew")
-    plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
-    validation_set = ValidationSet(
-        prepared.valid,
-        [make_batch(prepared.packed_valid, rows, shift=parts.shift) for rows in plan],
-        prepared.tokenizers,
-        prepared.target_language,
-        prepared.preprocessing,
-    )
     if own := parts.own.get("optimiser"):
         weights = "all weights" + " but the blocks' matrices" * (config.optimiser == "muon")
         reporter.note(f"optimiser {own} of {weights}: its learning rate is the schedule's")
@@ -178,8 +170,20 @@ def new_trainer(
         reporter=reporter,
         metrics=Metrics(run.metrics, from_update=state.update),
         pace=pace,
-        validation_set=validation_set,
+        validation_set=_validation_set(prepared),
         scoring=validations_of_the_end(prepared),
+    )
+
+
+def _validation_set(prepared: Prepared) -> ValidationSet:
+    packed, shift = prepared.packed_valid, prepared.parts.shift
+    plan = epoch_plan(packed, 0, tokens=prepared.config.batch_tokens, seed=0)
+    return ValidationSet(
+        prepared.valid,
+        [make_batch(packed, rows, shift=shift) for rows in plan],
+        prepared.tokenizers,
+        prepared.target_language,
+        prepared.preprocessing,
     )
 
 

@@ -110,7 +110,7 @@ def precision_for(device: torch.device) -> Precision:
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
-        rounded, exact = (min(_seconds(size, dtype)) for dtype in (torch.bfloat16, torch.float32))
+        rounded, exact = (min(_times(size, dtype)) for dtype in (torch.bfloat16, torch.float32))
         if rounded * gain > exact:
             return "float32"
     return "bfloat16"
@@ -122,11 +122,11 @@ def product_speed(precision: Precision) -> float:
     >>> product_speed("float32") > 1e8
     True
     """
-    times = _seconds(512, torch.bfloat16 if precision == "bfloat16" else torch.float32, least=0.5)
+    times = _times(512, torch.bfloat16 if precision == "bfloat16" else torch.float32, least=0.5)
     return 2 * 512**3 * len(times) / sum(times)
 
 
-def _seconds(size: int, dtype: torch.dtype, least: float = 0.0) -> list[float]:
+def _times(size: int, dtype: torch.dtype, least: float = 0.0) -> list[float]:
     """The seconds of each of at least five equal matrix products, which take ``least`` seconds."""
     matrix, times = torch.ones(size, size, dtype=dtype), list[float]()
     while len(times) < 5 or sum(times) < least:
