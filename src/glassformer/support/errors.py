@@ -8,6 +8,7 @@ line prints a message without a traceback and exits with 1 (:class:`InputError`)
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 
 __all__ = [
     "ChecksumError",
@@ -15,6 +16,7 @@ __all__ = [
     "UsageError",
     "check_choice",
     "check_kind",
+    "check_sizes",
     "check_texts",
     "counted",
     "expected_words",
@@ -22,6 +24,7 @@ __all__ = [
     "nearest",
 ]
 
+_LARGEST = 10**9
 _WORDS = {
     r"^Value error, ": "",
     r"^Field required": "it is missing",
@@ -102,6 +105,19 @@ def check_kind(value: object, kind: type, *, wants: str) -> None:
     """Raise TypeError for an argument of another kind; ``wants`` names the call and the remedy."""
     if not isinstance(value, kind):
         raise TypeError(f"{wants}, got {type(value).__name__}")
+
+
+def check_sizes(call: str, **sizes: int) -> None:
+    """Raise TypeError for a size that is no whole number, and ValueError for one out of range.
+
+    >>> check_sizes("FeedForward", d_model=8, d_ff=0)
+    Traceback (most recent call last):
+    ValueError: FeedForward: d_ff 0: expected 1 to 1,000,000,000
+    """
+    for name, size in sizes.items():
+        check_kind(size, Integral, wants=f"{call} takes a whole number as {name}")
+        if not 1 <= size <= _LARGEST:
+            raise ValueError(f"{call}: {name} {size}: expected 1 to {_LARGEST:,}")
 
 
 def check_texts(name: str, texts: Iterable[str]) -> None:

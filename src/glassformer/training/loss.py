@@ -58,14 +58,23 @@ def token_accuracy(
 ) -> float:
     """The share of the labels that have the highest logit; labels of ``pad_id`` do not count.
 
+    Raises ValueError if no label counts, or if a logit is NaN.
+
     >>> logits = torch.tensor([[0.0, 0.1, 0.9], [0.0, 0.8, 0.2], [0.9, 0.0, 0.0]])
     >>> token_accuracy(logits, torch.tensor([2, 2, 0]))
     0.5
     """
     _check_labels(logits, labels, pad_id)
     real = labels != pad_id
-    right = (logits.argmax(dim=-1) == labels) & real
-    return right.sum().item() / max(int(real.sum()), 1)
+    rows, ids = logits[real], labels[real]
+    if not len(ids):
+        raise ValueError(f"token_accuracy: each label is pad_id {pad_id}: give labels of tokens")
+    if wrong := int(rows.isnan().any(dim=-1).sum()):
+        raise ValueError(
+            f"token_accuracy: logits of {wrong} of {len(ids)} labels are NaN: look for the NaN in"
+            " the model's weights or masks"
+        )
+    return (rows.argmax(dim=-1) == ids).sum().item() / len(ids)
 
 
 def _check_labels(logits: Tensor, labels: Tensor, pad_id: int) -> None:

@@ -37,6 +37,15 @@ def test_bf16_is_chosen_where_it_gains(monkeypatch, small, large, chosen):
     assert precision_for(torch.device("cpu")) == chosen
 
 
+@pytest.mark.parametrize(("in_hardware", "chosen"), [(True, "bfloat16"), (False, "float32")])
+def test_a_gpu_that_emulates_bf16_trains_in_float32(monkeypatch, in_hardware, chosen):
+    def supported(including_emulation=True):
+        return including_emulation or in_hardware
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    assert precision_for(torch.device("cuda")) == chosen
+
+
 def mine(query, key, value, mask):
     return PLAIN.attention(query, key, value, mask)
 

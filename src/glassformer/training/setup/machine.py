@@ -101,14 +101,16 @@ def record_machine(state: RunState, device: torch.device, shares: int) -> str:
 
 
 def precision_for(device: torch.device) -> Precision:
-    """The precision in which this machine, by a measurement, multiplies faster.
+    """The precision in which this machine multiplies faster: by a measurement, or as a GPU says.
 
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
     detects such a CPU in a moment. Other CPUs are sometimes slower in a tiny product too, because
     bf16 copies operands. So for the tiny product, an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        # Without this argument, GPUs that emulate bfloat16 slowly count too, such as a T4.
+        own_units = torch.cuda.is_bf16_supported(including_emulation=False)
+        return "bfloat16" if own_units else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
         rounded, exact = (min(_times(size, dtype)) for dtype in (torch.bfloat16, torch.float32))
         if rounded * gain > exact:
