@@ -145,7 +145,8 @@ def new_trainer(
     tokens = (config.batch_tokens or 0) * config.accumulate
     if line := record_machine(state, device, chosen_shares(model, parts, tokens=tokens)):
         reporter.note(line)
-    pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
+    validation_set, scoring = _validation_set(prepared), validations_of_the_end(prepared)
+    pace = _pace(prepared, model.config.d_model, state=state, scoring=scoring, clock=clock)
     if pace.extended:  # else the old best validation would end the run
         state.validations.clear()
         reporter.note("a longer run than before: the learning rate rises again, and falls anew")
@@ -170,8 +171,8 @@ def new_trainer(
         reporter=reporter,
         metrics=Metrics(run.metrics, from_update=state.update),
         pace=pace,
-        validation_set=_validation_set(prepared),
-        scoring=validations_of_the_end(prepared),
+        validation_set=validation_set,
+        scoring=scoring,
     )
 
 
@@ -187,7 +188,14 @@ def _validation_set(prepared: Prepared) -> ValidationSet:
     )
 
 
-def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
+def _pace(
+    prepared: Prepared,
+    d_model: int,
+    *,
+    state: RunState,
+    scoring: float,
+    clock: Callable[[], float],
+) -> Pace:
     """The pace (updates and learning rates), which the options or ``minutes`` decide."""
     config, packed = prepared.config, prepared.packed
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
@@ -209,7 +217,6 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         for thousandth in range(1000):  # a rate below zero is refused now, not at its update
             schedule.rate(1 + thousandth * updates // 1000)
     if config.minutes is not None:
-        scoring = validations_of_the_end(prepared)
         return TimedPace(config, state, schedule, scoring=scoring, clock=clock)
     if updates < state.update:
         raise InputError(
