@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import call
 from typing import Any
 
 import torch
@@ -135,7 +136,9 @@ class Learner:
         for twin in self._twins:
             for weight, other in zip(weights, list(twin.parameters())[place], strict=True):
                 if other.grad is not None:
-                    weight.grad = other.grad if weight.grad is None else weight.grad + other.grad
+                    weight.grad = (
+                        other.grad if weight.grad is None else weight.grad.add_(other.grad)
+                    )
                     other.grad = None
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
@@ -156,8 +159,7 @@ class Learner:
             if scale is not None:
                 torch._foreach_div_(gradients, scale)
             optimiser.step()
-        for refresh in self._refreshes:
-            refresh()
+        self.ranks.shares.map(call, self._refreshes)
         return losses
 
 
