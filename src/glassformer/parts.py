@@ -68,10 +68,13 @@ class Parts(ModelParts, DecodingParts):
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            part = getattr(self, field.name)
-            if isinstance(part, torch.nn.Module | torch.optim.Optimizer) and field.name != "losses":
-                kind = type(part).__name__
-                raise UsageError(f"{field.name} {kind}: expected a class or function, no instance")
+            part, default = getattr(self, field.name), field.default
+            instance = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
+            form = callable(part) and (field.name == "losses" or not instance)
+            flag = isinstance(default, bool)
+            if not (isinstance(part, bool) if flag else form or part is default):
+                wanted = "True or False" if flag else "a class or function, no instance"
+                raise UsageError(f"{field.name} {type(part).__name__}: expected {wanted}")
 
     def build(self, config: ModelConfig) -> Transformer:
         """A new model of these forms."""

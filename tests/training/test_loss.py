@@ -90,7 +90,7 @@ def test_only_padding_is_zero_not_nan():
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
 def test_a_smoothing_out_of_range_is_refused(smoothing):
     logits, labels = logits_and_labels(1, 2)
-    with pytest.raises(ValueError, match=f"smoothing must be .* below 1, got {smoothing}"):
+    with pytest.raises(ValueError, match=f"below 1 as smoothing, got {smoothing}"):
         label_smoothed_cross_entropy(logits, labels, smoothing=smoothing)
 
 
@@ -112,7 +112,7 @@ def test_an_accuracy_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="token_accuracy: each label is pad_id 0: give labels"):
         token_accuracy(logits, torch.full_like(labels, PAD))
     broken = logits.detach().index_fill(-1, torch.tensor([7]), math.nan)
-    with pytest.raises(ValueError, match="token_accuracy: logits of 12 of 12 labels are NaN: look"):
+    with pytest.raises(ValueError, match="token_accuracy: a logit is NaN: look for NaN"):
         token_accuracy(broken, labels)
     beside = torch.where((labels == PAD)[..., None], math.nan, logits)
     assert token_accuracy(beside, labels) == token_accuracy(logits, labels)

@@ -41,12 +41,12 @@ def test_the_factor_multiplies():
     ("update", "sizes", "message"),
     [
         (0, {"d_model": 64}, "updates count from 1, got 0"),
-        (1, {"d_model": 64, "warmup": 0}, "warmup 0: expected 1 to"),
-        (1, {"d_model": -64}, "d_model -64: expected 1 to"),
+        (1, {"d_model": 64, "warmup": 0}, "warmup, got 0"),
+        (1, {"d_model": -64}, "d_model, got -64"),
     ],
 )
 def test_updates_and_sizes_begin_at_one(update, sizes, message):
-    with pytest.raises(ValueError, match=f"^noam_schedule: {message}"):
+    with pytest.raises(ValueError, match=f"^noam_schedule.*{message}$"):
         noam_schedule(update, **sizes)
 
 

@@ -8,7 +8,6 @@ line prints a message without a traceback and exits with 1 (:class:`InputError`)
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
 
 __all__ = [
     "ChecksumError",
@@ -16,7 +15,6 @@ __all__ = [
     "UsageError",
     "check_choice",
     "check_kind",
-    "check_sizes",
     "check_texts",
     "counted",
     "expected_words",
@@ -24,7 +22,6 @@ __all__ = [
     "nearest",
 ]
 
-_LARGEST = 10**9
 _WORDS = {
     r"^Value error, ": "",
     r"^Field required": "it is missing",
@@ -96,8 +93,9 @@ def check_choice(option: str, value: str, known: Iterable[str]) -> None:
     """
     choices = list(known)
     if value not in choices:
+        given = repr(value).replace("\n", " ")  # of a tensor
         raise UsageError(
-            f"{option} {value!r}: expected {', '.join(choices)}{nearest(value, choices)}"
+            f"{option} {given}: expected {', '.join(choices)}{nearest(value, choices)}"
         )
 
 
@@ -105,19 +103,6 @@ def check_kind(value: object, kind: type, *, wants: str) -> None:
     """Raise TypeError for an argument of another kind; ``wants`` names the call and the remedy."""
     if not isinstance(value, kind):
         raise TypeError(f"{wants}, got {type(value).__name__}")
-
-
-def check_sizes(call: str, **sizes: int) -> None:
-    """Raise TypeError for a size that is no whole number, and ValueError for one out of range.
-
-    >>> check_sizes("FeedForward", d_model=8, d_ff=0)
-    Traceback (most recent call last):
-    ValueError: FeedForward: d_ff 0: expected 1 to 1,000,000,000
-    """
-    for name, size in sizes.items():
-        check_kind(size, Integral, wants=f"{call} takes a whole number as {name}")
-        if not 1 <= size <= _LARGEST:
-            raise ValueError(f"{call}: {name} {size}: expected 1 to {_LARGEST:,}")
 
 
 def check_texts(name: str, texts: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from glassformer.support.errors import check_sizes
+from glassformer.config import check_arguments
 from glassformer.training.setup.options import Decay
 from glassformer.training.time_limit import Deadline
 
@@ -24,7 +24,7 @@ def noam_schedule(
     >>> f"{noam_schedule(4000, d_model=512):.6f}"
     '0.000699'
     """
-    check_sizes("noam_schedule", d_model=d_model, warmup=warmup)
+    check_arguments("noam_schedule", d_model=d_model, warmup=warmup)
     if update < 1:
         raise ValueError(f"noam_schedule: updates count from 1, got {update}")
     return factor * d_model**-0.5 * min(update**-0.5, update * warmup**-1.5)

@@ -101,16 +101,15 @@ def record_machine(state: RunState, device: torch.device, shares: int) -> str:
 
 
 def precision_for(device: torch.device) -> Precision:
-    """The precision in which this machine multiplies faster: by a measurement, or as a GPU says.
+    """The precision in which this machine multiplies faster, by a measurement.
 
+    A GPU says whether it has bf16 units; a T4 has none, and emulates bf16 slowly.
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
     detects such a CPU in a moment. Other CPUs are sometimes slower in a tiny product too, because
     bf16 copies operands. So for the tiny product, an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
-        # Without this argument, GPUs that emulate bfloat16 slowly count too, such as a T4.
-        own_units = torch.cuda.is_bf16_supported(including_emulation=False)
-        return "bfloat16" if own_units else "float32"
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
         rounded, exact = (min(_times(size, dtype)) for dtype in (torch.bfloat16, torch.float32))
         if rounded * gain > exact:

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from glassformer.config import ModelConfig, presets
 from glassformer.data.corpus import Pair
 from glassformer.evaluation import metric_for
-from glassformer.support.errors import UsageError, counted
+from glassformer.support.errors import counted
 from glassformer.training.schedule import shortened
 from glassformer.training.setup.options import LengthOptions, SizeOptions, TrainConfig
 
@@ -263,7 +261,4 @@ def model_config(config: TrainConfig, vocabularies: dict[str, int | None]) -> Mo
     settings |= {name: value for name in names if (value := getattr(config, name)) is not None}
     # Room for the longest pair, and for a translation of 50 tokens more (section 6.1).
     settings["max_length"] = max(1024, config.max_tokens + 51)
-    try:
-        return ModelConfig(**settings, **vocabularies)
-    except ValidationError as error:
-        raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
+    return ModelConfig(**settings, **vocabularies)

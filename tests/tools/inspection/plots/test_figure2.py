@@ -55,15 +55,15 @@ def test_the_results_of_large_sizes_stand_beside_the_boxes(num_heads, d_model, s
 
 
 @every(
-    ("error", "sizes", "message"),
+    ("sizes", "message"),
     [
-        (ValueError, {"num_heads": 3}, "d_model 10 is not divisible by num_heads 3"),
-        (ValueError, {"q_len": 0}, "plot_figure2: q_len 0: expected 1 to 1,000,000,000"),
-        (TypeError, {"k_len": 7.0}, "plot_figure2 takes a whole number as k_len, got float"),
+        ({"num_heads": 3}, "d_model 10 is not divisible by num_heads 3"),
+        ({"q_len": 0}, "plot_figure2 takes a whole number from 1 as q_len, got 0"),
+        ({"k_len": 7.0}, "plot_figure2 takes a whole number from 1 as k_len, got 7.0"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(error, sizes, message):
-    with pytest.raises(error, match=f"^{message}"):
+def test_sizes_that_do_not_fit_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         plot_figure2(**{"d_model": 10, "num_heads": 5} | sizes)
 
 

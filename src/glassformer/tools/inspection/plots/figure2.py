@@ -4,9 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.config import check_width
+from glassformer.config import check_arguments, check_width
 from glassformer.model.attention import MultiHeadAttention
-from glassformer.support.errors import check_sizes
 from glassformer.tools.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 
 __all__ = ["attention_shapes", "plot_figure2"]
@@ -56,7 +55,7 @@ def plot_figure2(
     [9.6, 5.8]
     """
     sizes = {"d_model": d_model, "num_heads": num_heads}
-    check_sizes("plot_figure2", **sizes, batch=batch, q_len=q_len, k_len=k_len)
+    check_arguments("plot_figure2", **sizes, batch=batch, q_len=q_len, k_len=k_len)
     check_width(d_model, num_heads)
     d_head = d_model // num_heads
     query, key = (f"({batch}, {length}, {d_model})" for length in (q_len, k_len))

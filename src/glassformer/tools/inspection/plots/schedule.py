@@ -5,14 +5,12 @@ from itertools import product
 
 import numpy as np
 
-from glassformer.support.errors import UsageError, check_sizes
+from glassformer.support.errors import UsageError
 from glassformer.support.strangers import shown
 from glassformer.tools.inspection.plots.canvas import COLOURS, Figure, new_figure, thousands, tidy
 from glassformer.training.schedule import noam_schedule
 
 __all__ = ["plot_schedule"]
-
-_DASHES = ("-", "--", ":", "-.")
 
 
 def plot_schedule(
@@ -20,24 +18,18 @@ def plot_schedule(
     *,
     updates: int = 20_000,
 ) -> Figure:
-    """Equation 3, a linear rise and then 1 / sqrt(update), for up to 24 pairs of sizes.
-
-    The sizes of a pair are d_model and the number of warm-up updates.
+    """Equation 3, a linear rise, then 1 / sqrt(update), for up to 24 pairs of d_model and warm-up.
 
     >>> [line.get_label() for line in plot_schedule([(512, 4000)]).axes[0].lines]
     ['d_model 512, warm-up 4,000']
     """
-    check_sizes("plot_schedule", updates=updates)
-    styles = [*product(_DASHES, COLOURS)]
+    styles = [*product(("-", "--", ":", "-."), COLOURS)]
     if not 1 <= len(settings) <= len(styles) or any(np.shape(pair) != (2,) for pair in settings):
-        wanted = f"plot_schedule takes 1 to {len(styles)} pairs of d_model and warm-up"
-        raise UsageError(f"{wanted}, got {shown(settings)}")
-    beside = len(settings) > len(COLOURS)  # the legend
-    figure = new_figure(10.5 if beside else 8.0, max(4.2, 1.0 + 0.26 * len(settings)))
+        raise UsageError(f"plot_schedule takes 1-24 pairs (d_model, warmup), got {shown(settings)}")
+    figure = new_figure(10.5, max(4.2, 1.0 + 0.26 * len(settings)))
     axes = figure.subplots()
     places = np.unique(np.linspace(1, updates, 1000).astype(int))
     for (d_model, warmup), (dashes, colour) in zip(settings, styles, strict=False):
-        check_sizes("plot_schedule", d_model=d_model, warmup=warmup)
         rates = [noam_schedule(int(at), d_model=d_model, warmup=warmup) for at in places]
         label = f"d_model {d_model:,}, warm-up {warmup:,}"
         axes.plot(places, rates, label=label, color=colour, linestyle=dashes, linewidth=1.8)
@@ -46,8 +38,5 @@ def plot_schedule(
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
     thousands(axes)
-    if beside:
-        figure.legend(loc="outside right upper", frameon=False)
-    else:
-        axes.legend(frameon=False)
+    figure.legend(loc="outside right upper", frameon=False)
     return figure
