@@ -90,7 +90,11 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
     except OSError:  # the bundle belongs to another user, or its disk is read-only
         temporary = Path(tempfile.mkdtemp(prefix="glassformer-"))
-        export_ctranslate2(bundle, temporary, quantization=quantization)
+        try:
+            export_ctranslate2(bundle, temporary, quantization=quantization)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
         return temporary, True
     try:
         export_ctranslate2(bundle, unfinished / "model", quantization=quantization)
