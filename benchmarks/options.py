@@ -91,6 +91,8 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
     _add_bundle(parser)
     add = parser.add_argument
     add("--clients", nargs="+", type=int, default=[1, 8, 64], help="clients at once")
+    add("--engine", default="auto", help="auto, torch or ctranslate2")
+    add("--beam", type=_beam, default=5, help="1 is greedy search")
     add("--seconds", type=float, default=20.0, help="length of each load")
 
 

@@ -28,6 +28,7 @@ __all__ = ["load", "main"]
 def main(options: argparse.Namespace) -> None:
     texts = read_corpus(options.data, options.languages).sources[: options.sentences]
     command = [sys.executable, "-m", "glassformer", "serve", str(options.bundle), "--port", "0"]
+    command += ["--engine", options.engine, "--beam", str(options.beam)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -43,7 +44,8 @@ def main(options: argparse.Namespace) -> None:
             server.terminate()
     columns = ["clients", "sentences/s", "median wait, ms", "95th percentile", "longest"]
     rows = [[f"{value:,.3g}" for value in measured.values()] for measured in loads]
-    print(f"\n{table('Serving', columns, rows)}\n")
+    title = f"Serving, engine {options.engine}, beam {options.beam}"
+    print(f"\n{table(title, columns, rows)}\n")
     save(options.out / "serving.json", {"facts": facts(threads=options.threads), "loads": loads})
 
 

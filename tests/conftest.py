@@ -60,6 +60,14 @@ def pytest_collection_modifyitems(config, items):
         items[:] = fast_part(items)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory):
+    """Conversions for CTranslate2 go into a cache of the tests' own, also those of subprocesses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def bundle_directory(tmp_path_factory) -> Path:
     """The bundle's directory. Its two vocabularies differ, so that a mix-up of sides shows."""

@@ -71,6 +71,7 @@ def arrives(**settings):
 class Recorder:
     """An engine that notes the options of each job, and translates everything by one token."""
 
+    name = "recorder"
     received: list = field(default_factory=list)
     at_once: int = 4
     threads: int = 1

@@ -23,9 +23,9 @@ TEXTS = ["A dog runs.", "An old hat.", "", "x", "grass and snow", " \u2028 ", "æ
 FINITE = {"abs": 1e-4}
 
 
-@pytest.fixture(scope="module")
-def translator(bundle_directory):
-    return Translator.load(bundle_directory, device="cpu")
+@pytest.fixture(scope="module", params=["torch", "auto"])
+def translator(bundle_directory, request):
+    return Translator.load(bundle_directory, device="cpu", engine=request.param)
 
 
 def shortened(translator: Translator, max_length: int) -> Translator:
@@ -460,7 +460,8 @@ def test_in_a_forked_process_torch_computes_with_one_thread(translator, call):
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_a_translator_goes_to_another_process(translator, copied):
+def test_a_translator_goes_to_another_process(bundle_directory, copied):
+    translator = Translator.load(bundle_directory, device="cpu")
     before = translator.translate(TEXTS)  # by now its weights are packed
 
     assert copied(translator).translate(TEXTS) == before

@@ -55,7 +55,7 @@ Layout = Literal["interleaved", "halves"]
 Frequencies = Literal["paper", "tensor2tensor"]
 Subwords = Literal["bpe", "unigram"]
 TextMetric = Literal["bleu", "chrf"]
-EngineName = Literal["torch", "ctranslate2"]
+EngineName = Literal["auto", "torch", "ctranslate2"]
 Precision = Literal["float32", "bfloat16"]
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 

@@ -47,6 +47,7 @@ __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator", "target
 
 # The engines outside of the core; the translator imports an engine when a caller asks for it.
 _ENGINES = {
+    "auto": "glassformer.tools.interchange.ctranslate2.load:load_auto",
     "ctranslate2": "glassformer.tools.interchange.ctranslate2.load:load_ctranslate2",
 }
 _TORCH_WEIGHTS = get_args(Precision)
@@ -143,11 +144,17 @@ class Translator:
 
         ``engine="ctranslate2"`` (of the extra ``ctranslate2``) gives torch's translations faster.
         CTranslate2 converts the model at the first call, and keeps the conversion in ``directory``.
+        "auto" keeps it in the user's cache, and takes torch for a GPU, other ``parts`` and bfloat16
+        weights, and if CTranslate2 is absent or fails.
         ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster than its
         "float32"; scores and some translations differ a little. Torch has "float32" and "bfloat16".
         ``parts`` are the forms that torch runs; the bundle's model consists of these forms.
         """
         check_choice("engine", engine, get_args(EngineName))
+        device = next(bundle.model.parameters()).device
+        of_torch = parts != FAST or device.type != "cpu" or quantization == "bfloat16"
+        if engine == "auto" and of_torch:
+            engine = "torch"
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"only engine ctranslate2 has quantization {quantization!r}")
         if engine != "torch" and parts != FAST:
@@ -155,14 +162,12 @@ class Translator:
         try_parts(bundle.model, parts)
         if quantization == "bfloat16" and engine == "torch":
             parts = in_bfloat16(parts)
-        translator = cls(bundle, next(bundle.model.parameters()).device, parts=parts)
+        translator = cls(bundle, device, parts=parts)
         if engine == "torch":
             return translator
         load: Callable[..., Engine] = resolve_name(_ENGINES[engine])
-        behind = translator._torch_engine
-        return replace(
-            translator, engine=load(bundle, directory, behind, quantization=quantization)
-        )
+        loaded = load(bundle, directory, translator._torch_engine, quantization=quantization)
+        return replace(translator, engine=loaded)
 
     def __post_init__(self) -> None:
         check_kind(self.bundle, Bundle, wants="Translator takes a bundle (see Translator.load)")
@@ -185,6 +190,11 @@ class Translator:
         """Pickle without the packed weights, which each process packs anew."""
         engine = None if isinstance(self.engine, TorchEngine) else self.engine
         return Translator, (self.bundle, self.device, engine, self.parts)
+
+    @property
+    def engine_name(self) -> str:
+        """The engine that translates: torch or ctranslate2."""
+        return self.engine.name if self.engine else TorchEngine.name
 
     @property
     def model(self) -> Transformer:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 
@@ -114,7 +114,10 @@ class Job:
 
 @runtime_checkable
 class Engine(Protocol):
-    """The attributes and the method that every engine has."""
+    """The attributes and the methods that every engine has."""
+
+    name: ClassVar[str]
+    """The name by which a person chooses the engine."""
 
     @property
     def at_once(self) -> int:
@@ -152,6 +155,7 @@ class SearchParts:
 class TorchEngine:
     """The searches of this package on a model; `decode` completes the `settings` for each job."""
 
+    name: ClassVar = "torch"
     model: SequenceModel
     parts: SearchParts
     target: Vocabulary

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,12 +18,15 @@ __all__ = [
     "naming",
     "new_directory",
     "open_atomically",
+    "private_cache",
     "refuse_full_directory",
     "remove_directory",
     "remove_leftovers",
     "whole_directory",
     "write_atomically",
 ]
+
+_CACHES = {"darwin": "Library/Caches", "win32": "AppData/Local"}
 
 
 def check_output(option: str, path: Path) -> None:
@@ -135,6 +139,23 @@ def whole_directory(directory: Path) -> Iterator[Path]:
             directory.rmdir()
         unfinished.rename(directory)
         flush(directory.parent)
+
+
+def private_cache(name: str) -> Path:
+    """The directory ``glassformer/NAME`` in ``XDG_CACHE_HOME``, or in the system's usual cache.
+
+    Raises InputError if another user can write there, and OSError if this user cannot.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not folder.is_absolute():
+        folder = Path.home() / _CACHES.get(sys.platform, ".cache")
+    for part in ("glassformer", name):
+        folder /= part
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        users = {folder.lstat().st_uid, folder.stat().st_uid}  # a link may be another user's
+        if os.name != "nt" and (users != {os.geteuid()} or folder.stat().st_mode & 0o022):
+            raise InputError(f"{folder}: another user can write there: name your own cache")
+    return folder
 
 
 def remove_directory(directory: Path) -> None:

@@ -39,7 +39,7 @@ def ask(address: str, text: str) -> dict:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to end with")
-def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
+def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process, bundle_directory):
     started, address = process
     assert address.startswith("http://127.0.0.1:")
     long = "A dog runs across the grass.\n" * 600  # of many batches
@@ -56,7 +56,7 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
 
     assert started.wait() == 0
     assert answers[0]["translatedText"].count("\n") >= 600
-    assert started.stderr.read() == ""
+    assert started.stderr.read() == f"{bundle_directory}: engine ctranslate2\n"
     with pytest.raises(OSError, match=r"refused|reset"):
         urlopen(address + "health", timeout=5)
 
@@ -86,6 +86,7 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
         assert status("sesame") == 403
         keys.write_text("\n")
         started.send(signal.SIGHUP)
+        assert started.stderr.readline() == f"{bundle_directory}: engine ctranslate2\n"
         line = started.stderr.readline()
         assert line == f"error: --api-key-file {keys} holds no key: write one key a line; {STAY}\n"
         assert status("wheat") == 200

@@ -15,8 +15,9 @@ from glassformer.tools.cli.loading import LoadingOptions
 SOURCE = Path(__file__).parents[3] / "src"
 
 
-def of_width(d_model):
-    return SimpleNamespace(model=SimpleNamespace(config=SimpleNamespace(d_model=d_model)))
+def of_width(d_model, engine="torch"):
+    model = SimpleNamespace(config=SimpleNamespace(d_model=d_model))
+    return SimpleNamespace(model=model, engine_name=engine)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,14 @@ def test_small_models_have_one_thread_unless_it_is_given(given, widths, threads,
     with torch_threads(3):
         LoadingOptions(threads=given).load_to_serve(widths)
         assert torch.get_num_threads() == threads
+
+
+def test_ctranslate2_has_all_threads(monkeypatch):
+    engines = ["torch", "ctranslate2"]
+    monkeypatch.setattr(LoadingOptions, "load", lambda _, name, **__: of_width(64, engine=name))
+    with torch_threads(3):
+        LoadingOptions().load_to_serve(engines)
+        assert torch.get_num_threads() == 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other OpenMPs say it in other words")

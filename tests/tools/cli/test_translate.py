@@ -300,7 +300,10 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--baem", 5], "unknown option --baem (did you mean '--beam'?)"),
         (["--device", "cuda:99"], "device 'cuda:99': this machine has "),
         (["--engine", "onyx"], "--engine 'onyx': expected "),
-        (["--quantization", "int8"], "only engine ctranslate2 has quantization 'int8'"),
+        (
+            ["--engine", "torch", "--quantization", "int8"],
+            "only engine ctranslate2 has quantization 'int8'",
+        ),
         (["--device", "gpu"], "device 'gpu': expected cpu, cuda, cuda:N or auto"),
         (["--out", "x"], "unknown option --out"),
         (["-o", "x"], "unknown option -o"),

@@ -12,7 +12,7 @@ LOCAL = "http://127.0.0.1"
 
 @pytest.fixture(scope="session")
 def translator(bundle_directory) -> Translator:
-    return Translator.load(bundle_directory, device="cpu")
+    return Translator.load(bundle_directory, device="cpu", engine="auto")
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ def ask(client, **question):
 
 
 def test_health_languages_and_settings(client):
-    assert client.get("/health").json() == {"status": "ok"}
+    assert client.get("/health").json() == {"status": "ok", "engine": "ctranslate2"}
     assert client.get("/languages").json() == [
         {"code": "de", "name": "German", "targets": []},
         {"code": "en", "name": "English", "targets": ["de"]},

@@ -52,8 +52,9 @@ class LoadingOptions(Options):
     """Source language of a multilingual model, such as en. None means the choice of 'import'."""
     target_language: str | None = None
     """Target language of a multilingual model. None means the choice of 'import'."""
-    engine: EngineName = "torch"
-    """Engine that translates. ctranslate2 (extra ctranslate2) gives equal translations faster."""
+    engine: EngineName = "auto"
+    """Engine that translates. ctranslate2 (extra ctranslate2) gives equal translations faster. auto
+    means ctranslate2 on a CPU, if it is installed and has the forms that the options ask for."""
     quantization: str = "float32"
     """Number type of the weights. Both engines take float32. ctranslate2 also takes int8, which is
     faster and changes some translations a little. torch also takes bfloat16, for machines
@@ -108,7 +109,10 @@ class LoadingOptions(Options):
         # machine has cores, and translation would run at half the speed.
         with torch_threads(1):
             translators = {str(path): self.load(path, parts=parts) for path in directories}
-        small = all(translator.model.config.d_model < _LARGE for translator in translators.values())
-        if self.engine == "torch" and small and not self.threads:
+        small = all(
+            each.engine_name == "torch" and each.model.config.d_model < _LARGE
+            for each in translators.values()
+        )
+        if small and not self.threads:
             torch.set_num_threads(1)
         return translators

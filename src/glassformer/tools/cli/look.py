@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, EngineName
 from glassformer.support.errors import UsageError, missing_extra
 from glassformer.support.files import check_output, write_atomically
 from glassformer.support.progress import shown_progress, working
@@ -51,6 +51,8 @@ class LookOptions(LoadingOptions):
     command runs the folder's code, so give your own folder."""
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads; 0 means one for a d_model below 512, or else all."""
+    engine: EngineName = "torch"
+    """Engine of the page's own translations; torch computes all that the page shows of a model."""
 
 
 OPTIONS = LookOptions

@@ -105,6 +105,8 @@ def run(options: ServeOptions) -> int:
     with listener:
         translators = options.load_to_serve(options.bundles)
         app = create_app(translators, settings)
+        for name, translator in translators.items():
+            print(f"{name}: engine {translator.engine_name}", file=sys.stderr, flush=True)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)

@@ -77,12 +77,13 @@ class Api:
             add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
 
     async def health(self) -> dict[str, str]:
-        """Say that the server translates. Raises RefusedError 503 if the batches stand still."""
+        """The engines that translate. Raises RefusedError 503 if the batches stand still."""
         if not self.service.batcher.works:
             raise RefusedError(
                 503, "the batches stand still: start the server anew", reason="stuck"
             )
-        return {"status": "ok"}
+        engines = {each.engine_name for each in self.service.translators.values()}
+        return {"status": "ok", "engine": ", ".join(sorted(engines))}
 
     async def languages(self) -> list[Language]:
         """Every language, with the target languages of translators from it."""

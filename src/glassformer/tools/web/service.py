@@ -109,11 +109,11 @@ class Service:
         return self.translators.get(pair) or self._all[pair].between(*pair)
 
     async def warm_up(self) -> None:
-        """Let the batcher measure the speed of the translators."""
+        """Let the engines load their models, and the batcher measure their speed."""
         with suppress(RefusedError):  # too slow for the server's timeout
             for pair in self.translators:
                 begin = time.monotonic()
-                for texts in (8, 8, 8, _FULL_BATCH):
+                for texts in (1, 8, 8, 8, _FULL_BATCH):
                     if time.monotonic() - begin < _WARM_UP:
                         await self.translate(pair, [language_name(pair[0])] * texts)
 

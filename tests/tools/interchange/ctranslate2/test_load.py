@@ -89,16 +89,16 @@ def test_a_damaged_conversion_is_an_error_until_it_is_deleted(bundle_of, convers
 
 def test_a_conversion_that_another_process_makes_meanwhile_is_taken(bundle_of, monkeypatch):
     directory = bundle_of()
-    real = ctranslate2_load.flush_directory
+    real = ctranslate2_load.write_manifest
 
     def overtaken(unfinished):
         real(unfinished)
-        shutil.copytree(unfinished, directory / "ctranslate2" / f"float32-{name}")
+        shutil.copytree(unfinished, directory / "ctranslate2" / name)
 
-    name = ctranslate2_load._fingerprint(directory)
-    monkeypatch.setattr(ctranslate2_load, "flush_directory", overtaken)
-    assert loaded(directory).engine.workers.directory.name == f"float32-{name}"
-    assert [path.name for path in (directory / "ctranslate2").iterdir()] == [f"float32-{name}"]
+    name = ctranslate2_load._name(load_bundle(directory), "float32")
+    monkeypatch.setattr(ctranslate2_load, "write_manifest", overtaken)
+    assert loaded(directory).engine.workers.directory.name == name
+    assert [path.name for path in (directory / "ctranslate2").iterdir()] == [name]
 
 
 def test_a_conversion_that_is_cut_off_is_never_used(bundle_of, monkeypatch):

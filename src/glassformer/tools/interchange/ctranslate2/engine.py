@@ -26,11 +26,12 @@ log-probabilities differ by about 1e-6 can change places.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Job, SearchOptions
@@ -41,7 +42,7 @@ from glassformer.tools.interchange.ctranslate2.workers import FAULTS, Workers
 if TYPE_CHECKING:
     from ctranslate2 import TranslationResult
 
-__all__ = ["CTranslate2Engine"]
+__all__ = ["CTranslate2Engine", "say_once"]
 
 _BATCH_TOKENS = 1024  # source tokens with padding; fills a core, and leaves batches for other cores
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
@@ -52,9 +53,12 @@ class CTranslate2Engine:
     """Workers that translate the jobs of several threads.
 
     `source_names` and `target_names` are the subwords of the ids, `special` the target's special
-    ids. `torch` decodes the sentences for which CTranslate2's search differs. `extra_length` is the
-    number of tokens by which a target may exceed the source.
+    ids. `torch` decodes the sentences for which CTranslate2's search differs. If CTranslate2 fails,
+    and the engine is `optional`, `torch` decodes all sentences. `extra_length` is the number of
+    tokens by which a target may exceed the source.
     """
+
+    name: ClassVar = "ctranslate2"
 
     workers: Workers
     source_names: Sequence[str]
@@ -64,6 +68,7 @@ class CTranslate2Engine:
     extra_length: int
     at_once: int = 1024  # sentences, which CTranslate2 sorts by length to have little padding
     threads: int = 2  # a second job is prepared while CTranslate2 works
+    optional: bool = False
     _choosing: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def decode(self, job: Job, options: SearchOptions) -> list[list[Hypothesis]]:
@@ -76,7 +81,13 @@ class CTranslate2Engine:
         sources = job.sources
         places = [place for place, source in enumerate(sources) if source]
         answers = [[] if source else [_NOTHING] for source in sources]
-        results = self._translated([sources[place] for place in places], options)
+        try:
+            results = self._translated([sources[place] for place in places], options)
+        except InputError as error:
+            if not self.optional:
+                raise
+            say_once(str(error))
+            return self.torch.decode(job, options)
         for place, result in zip(places, results, strict=True):
             answers[place] = self._ranked(result, len(sources[place]), options)
         unanswered = [place for place, answer in enumerate(answers) if not answer]
@@ -185,3 +196,9 @@ class CTranslate2Engine:
         # The greatest possible score of a dropped target, which all kept targets exceed.
         best = min(scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer
+
+
+@cache
+def say_once(reason: str) -> None:
+    """Print why torch translates in the place of CTranslate2."""
+    print(f"glassformer: engine torch translates: {reason}", file=sys.stderr, flush=True)
