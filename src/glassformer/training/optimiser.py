@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError
 from glassformer.training.loss import batch_losses
 from glassformer.training.parallel.ranks import ALONE, Ranks
 
@@ -94,6 +95,9 @@ class Learner:
             if batch.labels.size(0):  # a rank's share of a small batch may be none
                 losses = torch.stack(self.losses(self._computed_with, batch)) / target_tokens
                 losses[0].backward()
+                if all(weight.grad is None for weight in parameters):
+                    remedy = "add each gradient to the grad of the model's weight"
+                    raise InputError(f"mixed_precision gives the model no gradient: {remedy}")
                 totals += losses.detach()
         gradients = [
             torch.zeros_like(weight) if weight.grad is None else weight.grad
