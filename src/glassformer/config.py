@@ -244,7 +244,7 @@ def check_arguments(call: str, **arguments: Any) -> None:
             right = callable(value) and (isinstance(value, type) or not hasattr(value, "forward"))
         elif name in ("sublayer", "final_norm"):
             wanted = "a module"
-            right = hasattr(value, "forward") or (name == "final_norm" and value is None)
+            right = callable(value) or (name == "final_norm" and value is None)
         elif name == "blocks":
             wanted = "a list of at least one block"
             right = hasattr(value, "__len__") and len(value) > 0 and all(map(callable, value))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError
 from glassformer.training.loss import batch_losses
 from glassformer.training.parallel.ranks import ALONE, Ranks
 
@@ -109,6 +110,10 @@ class Learner:
         )
         totals = torch.stack(shares.map(backward, self._computed_with, rows)).sum(dim=0)
         shares.map(self._take_from_twins, shares.places())
+        empty = not any(batch.labels.size(0) for batch in batches)  # a rank's share of few rows
+        if not empty and all(weight.grad is None for weight in parameters):
+            remedy = "add each gradient to the grad of the model's weight"
+            raise InputError(f"mixed_precision gives the model no gradient: {remedy}")
         gradients = [
             torch.zeros_like(weight) if weight.grad is None else weight.grad
             for weight in parameters
