@@ -189,8 +189,8 @@ def test_a_bulk_leaves_others_four_fifths_of_their_speed_and_comes_forward(
     beside, bulk = answered(monkeypatch, singles=singles, bulk=True, fixed=fixed)
 
     assert beside / alone >= 0.8
-    # As many items as each of them has requests, and more, if the bulk need not wait.
-    assert bulk >= (0.9 if fixed > 0.1 else 0.2) * beside / singles
+    # Nearly as many items as each of them has requests, if the bulk need not wait.
+    assert bulk >= (0.8 if fixed > 0.1 else 0.2) * beside / singles
 
 
 def test_a_bulk_waits_a_moment_for_the_next_request_of_an_answered_client(monkeypatch):
