@@ -54,7 +54,7 @@ class LoadingOptions(Options):
     """Target language of a multilingual model. None means the choice of 'import'."""
     engine: EngineName = "auto"
     """Engine that translates. ctranslate2 (extra ctranslate2) gives equal translations faster. auto
-    means ctranslate2 on a CPU, if it is installed and has the forms that the options ask for."""
+    means ctranslate2 on a CPU, or torch if ctranslate2 is absent or lacks what the options need."""
     quantization: str = "float32"
     """Number type of the weights. Both engines take float32. ctranslate2 also takes int8, which is
     faster and changes some translations a little. torch also takes bfloat16, for machines

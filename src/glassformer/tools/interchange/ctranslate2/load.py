@@ -176,4 +176,4 @@ def _name(bundle: Bundle, quantization: str) -> str:
     hashed = hashlib.sha256(settings.encode())
     for weight in weights(bundle.model).values():
         hashed.update(weight.cpu().flatten().view(torch.uint8).numpy().data)
-    return f"{quantization}-{hashed.hexdigest()[:16]}"
+    return f"{quantization}-{hashed.hexdigest()[:32]}"
