@@ -61,6 +61,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     add("--sizes", nargs="+", default=["small"], choices=SIZES, help="models")
     add("--peers", nargs="+", default=PEERS, choices=PEERS, help="programs to compare with")
     add("--updates", type=int, default=20, help="timed updates of a run")
+    add("--busy", type=int, default=0, help="programs beside them that compute without end")
     add("--warm", type=int, default=5, help="untimed updates before them")
     add("--batch-tokens", type=int, default=4096, help="tokens of a batch, padding included")
 

@@ -6,9 +6,12 @@ tokens, as a share of this machine's fastest matrix product in either precision.
 """
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from benchmarks.machine import facts, training_flops
 from benchmarks.pairs import Contender, fastest, ratio, rounds, run, spread
 from benchmarks.prepared import SIZES, Corpus, model_of, read_corpus, training_batches
 from benchmarks.report import save, shown, table
+from glassformer.support.errors import counted
 from glassformer.training.schedule import noam_schedule
 
 __all__ = ["job_of", "main", "matrix_peak", "settings_of"]
@@ -38,8 +42,21 @@ Reports = Sequence[dict[str, Any]]
 def main(options: argparse.Namespace) -> None:
     corpus = read_corpus(options.data, options.languages)
     peak = matrix_peak(options)
-    for size in options.sizes:
-        _measure_size(options, corpus, size, peak)
+    with _busy(options.busy):
+        for size in options.sizes:
+            _measure_size(options, corpus, size, peak)
+
+
+@contextmanager
+def _busy(count: int) -> Iterator[None]:
+    """A block beside which ``count`` programs of one thread compute without end."""
+    programs = [Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 def _measure_size(
@@ -59,10 +76,13 @@ def _measure_size(
             continue
         rows.append(_row(best, *zip(*reports, strict=True), operations=flops, peak=peak))
         stored.append({"peer": peer, "setting": best.setting, "rounds": reports})
-    title = f"Training, {size} ({corpus.name}), ours as {ours.setting}"
+    beside = f", beside {counted(options.busy, 'busy program')}" if options.busy else ""
+    title = f"Training, {size} ({corpus.name}), ours as {ours.setting}{beside}"
     print(f"\n{table(title, _COLUMNS, rows)}\n")
     figures = {
-        "facts": facts(peak=peak, threads=options.threads, device=options.device),
+        "facts": facts(
+            peak=peak, threads=options.threads, device=options.device, busy=options.busy
+        ),
         "job": job,
         "flops_per_update": flops / options.updates,
         "ours": ours.setting,
@@ -87,6 +107,7 @@ def job_of(options: argparse.Namespace, corpus: Corpus, size: str) -> dict[str, 
         "rates": rates,
         "smoothing": 0.1,
         "clip": 1.0,
+        "batch_tokens": options.batch_tokens,
         "threads": options.threads,
         "device": options.device,
         "seed": 1,

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-import tests.shapes  # noqa: F401  before the package: it checks the shapes of what is loaded later
+import tests.shapes  # before the package: it checks the shapes of what is loaded later
 
 # isort: split
 from glassformer.bundle import Bundle, save_bundle
@@ -45,6 +45,10 @@ def pytest_configure(config):
     worker = hasattr(config, "workerinput")  # it has the variables of the process that starts it
     if config.getoption("--hypothesis-profile") == "nightly" and not worker:
         draw_settings()
+
+
+def pytest_runtest_setup():
+    tests.shapes.calls.clear()
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -4,6 +4,8 @@ A form that is wrong in value runs, but two of its ways differ: a whole pass and
 sentence alone and with padding, the rules of a search and its answer.
 """
 
+from copy import deepcopy
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -122,6 +124,10 @@ def own_muon(matrices, others, **options):
     return FAST.muon(matrices, others, **options)
 
 
+def matrices_alone(matrices, _others, **_):
+    return Signs(matrices)
+
+
 def steady(_update, **_):
     return 1e-3
 
@@ -132,6 +138,11 @@ def falling(update, **_):
 
 def own_copy(model):
     return FAST.mixed_precision(model)
+
+
+def copy_alone(model):
+    """A copy that keeps its gradients."""
+    return deepcopy(model).bfloat16(), lambda: None
 
 
 def first_choice(step, state, rules):
@@ -201,9 +212,9 @@ FORMS = {
     "shift": (blurred, lambda labels, _bos: labels[:, :-1], lambda labels, _bos: labels),
     "losses": (focal, lambda model, batch, **_: model(batch.source, batch.target), mean_losses),
     "optimiser": (Signs, lambda weights: len(weights), of_half),
-    "muon": (own_muon, lambda *_, **__: None, None),
+    "muon": (own_muon, lambda *_, **__: None, matrices_alone),
     "schedule": (steady, lambda _update: 1e-3, falling),
-    "mixed_precision": (own_copy, lambda model: model, None),
+    "mixed_precision": (own_copy, lambda model: model, copy_alone),
     "greedy": (first_choice, ids_alone, unruled),
     "beam_search": (own_beam, ids_alone, unruled),
     "best_tokens": (

@@ -2,9 +2,15 @@
 
 A function whose signature names a tensor or an array is wrapped when its module is loaded. The
 others are left alone: mypy checks their types, and a check at each call would double the time.
+
+Each function is checked at its first calls in a test, then now and then: one training makes tens
+of thousands of calls, and a check takes longer than most of them.
 """
 
 import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from inspect import isclass, isfunction
@@ -16,6 +22,8 @@ from jaxtyping import jaxtyped
 # Not learn: its checks make hundreds of thousands of small calls.
 CHECKED = ("alignment", "data", "decoding", "model", "training", "support.tensors")
 CHECKED += ("tools.doctor", "tools.inspection", "tools.interchange")
+FIRST = 24  # calls of a function in a test, all of them checked; then one in as many
+calls: Counter[FunctionType] = Counter()  # in the running test
 
 
 class CheckedLoader(SourceFileLoader):
@@ -31,7 +39,7 @@ class CheckedLoader(SourceFileLoader):
             if isfunction(function) and _is_of(module, function)
         ]
         checked = {
-            function: jaxtyped(function, typechecker=beartype)
+            function: _checked_often_enough(function)
             for *_, function in functions
             if _has_shapes(function)
         }
@@ -42,11 +50,24 @@ class CheckedLoader(SourceFileLoader):
             defaults |= {key: checked[f] for key, f in defaults.items() if _is_in(checked, f)}
 
 
+def _checked_often_enough(function: FunctionType) -> Callable:
+    checked = jaxtyped(function, typechecker=beartype)
+
+    @wraps(function)
+    def call(*args: object, **options: object) -> object:
+        calls[function] += 1
+        number = calls[function]
+        chosen = checked if number <= FIRST or number % FIRST == 0 else function
+        return chosen(*args, **options)
+
+    return call
+
+
 def _is_of(module: ModuleType, value: object) -> bool:
     return getattr(value, "__module__", None) == module.__name__
 
 
-def _is_in(checked: dict[FunctionType, object], value: object) -> bool:
+def _is_in(checked: dict[FunctionType, Callable], value: object) -> bool:
     return isfunction(value) and value in checked
 
 

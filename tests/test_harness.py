@@ -10,6 +10,7 @@ from jaxtyping import TypeCheckError
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.masks import check_mask, padding_mask
 from tests.fast import SLOW, TESTS, is_slow
+from tests.shapes import FIRST
 from tests.tables import every
 
 
@@ -24,6 +25,18 @@ def test_functions_and_methods_refuse_a_tensor_of_another_shape():
         padding_mask(torch.tensor([5, 6, 0]), 0)
     with pytest.raises(TypeCheckError, match="forward"):
         MultiHeadAttention(6, 2)(*[torch.zeros(3, 5, 6)] * 2, torch.zeros(2, 5, 6))
+
+
+def test_the_first_calls_in_a_test_are_checked_and_then_one_in_as_many():
+    refused = []
+    for call in range(1, 3 * FIRST):
+        try:
+            padding_mask(torch.tensor([5, 6, 0]), 0)
+        except TypeCheckError:
+            refused.append(call)
+        except ValueError:  # the function's own
+            pass
+    assert refused == [*range(1, FIRST + 1), 2 * FIRST]
 
 
 def test_a_function_without_a_tensor_is_not_wrapped():

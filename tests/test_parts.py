@@ -30,6 +30,7 @@ from glassformer.parts import (
 )
 from glassformer.support.errors import InputError, UsageError
 from tests.own_parts import OWN, Rotary, colder, rotary, warmer
+from tests.tables import every
 
 FIELDS = [field.name for field in fields(Parts)]
 SIZES = {"d_model": 14, "num_heads": 2, "d_ff": 19, "num_encoder_layers": 2}
@@ -292,6 +293,15 @@ def test_a_trained_model_needs_its_attention_and_its_class():
         "attention": "colder",
         "model": "rotary",
     }
+
+
+@every("parts", [PLAIN, FAST, PAPER])
+def test_parts_show_themselves_by_names(parts):
+    shown = repr(replace(parts, attention=colder, dropout=partial(nn.AlphaDropout, p=0.5)))
+    assert " at 0x" not in shown
+    assert shown.startswith(f"{type(parts).__name__}(")
+    assert "attention=colder, dropout=AlphaDropout with p=0.5, norm=LayerNorm, " in shown
+    assert all(f"{field.name}=" in shown for field in fields(parts))
 
 
 def test_a_partial_is_named_alike_in_each_process():

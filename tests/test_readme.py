@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/reading.md")  # in this order: README's commands train runs/en-de
 # A page or program that other tests start, or that belongs to the reader's own shell.
 SKIPPED = ("make ", ". .venv")
+SMALL = shlex.split("--d-model 16 --num-heads 2 --num-encoder-layers 1 --num-decoder-layers 1")
 
 
 def blocks(language: str) -> list[str]:
@@ -104,9 +105,9 @@ def test_every_other_command_runs(workplace, monkeypatch, capfd):
             watch(words)
             continue
         if words[:2] == ["learn", "train"]:
-            words += ["--size", "200", "--epochs", "0.1"]
-        if words[0] == "train":
-            words += ["--updates", "10", "--validations", "1"]  # as many as a page needs
+            words += ["--size", "100", "--epochs", "0.1"]
+        if words[0] == "train":  # as many validations as a page needs
+            words += [*SMALL, "--updates", "10", "--validations", "1"]
         Path("input").write_bytes(subprocess.check_output(echo, shell=True) if pipe else b"")
         with Path("input").open() as piped:
             monkeypatch.setattr("sys.stdin", piped)

@@ -1,5 +1,6 @@
 """Glassformer's update, the same as in ``glassformer train``."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,9 @@ from glassformer.parts import FAST
 from glassformer.support.devices import device_of
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, adam_of
+from glassformer.training.parallel.ranks import ALONE
+from glassformer.training.parallel.shares import Shares
+from glassformer.training.setup.machine import chosen_shares
 
 __all__ = ["build"]
 
@@ -30,12 +34,15 @@ def main() -> None:
     torch.set_num_threads(job["threads"])
     keep_freed_memory()
     model = build().train()
+    on_cuda = job["device"].startswith("cuda")
+    count = 0 if on_cuda else chosen_shares(model, FAST, tokens=job["batch_tokens"])
     learner = Learner(
         model,
         adam_of(list(model.parameters())),
         mixed_precision=FAST.mixed_precision if job["precision"] == "bf16" else None,
         losses=partial(FAST.losses, smoothing=job["smoothing"]),
         clip=job["clip"],
+        ranks=replace(ALONE, shares=Shares(count, job["threads"])),
     )
     pad_id = model.config.pad_id
 
@@ -47,7 +54,7 @@ def main() -> None:
     def update_once(batch: Batch, rate: float) -> Any:
         return learner.update([batch], rate=rate).losses[0]
 
-    on_cuda = job["device"].startswith("cuda")
+    torch.set_num_threads(learner.ranks.shares.threads)
     run_updates(
         prepare,
         update_once,

@@ -4,11 +4,14 @@
 """
 
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from glassformer.support.errors import UsageError
 from glassformer.support.other_names import remedy
+from glassformer.support.strangers import option_fault, shown
 
 __all__ = [
     "BEAM",
@@ -21,6 +24,7 @@ __all__ = [
     "MOST_REPETITION_PENALTY",
     "ModelConfig",
     "Options",
+    "check_arguments",
     "check_heads",
     "check_width",
     "presets",
@@ -77,6 +81,14 @@ class Options(BaseModel):
     """The options that ``--help`` shows first."""
     usage_end: ClassVar[str] = "[OPTIONS]"
     """The words after the positionals in the usage line."""
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            super().__init__(**options)
+        except ValidationError as error:
+            raise UsageError(option_fault(error)) from None  # one line
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # no other validation
 
     @model_validator(mode="before")
     @classmethod
@@ -221,6 +233,30 @@ class ModelConfig(Options):
         return self
 
 
+def check_arguments(call: str, **arguments: Any) -> None:
+    """Raise UsageError for an argument of a wrong kind or out of range; most names are of sizes."""
+    for name, value in arguments.items():
+        if name in ("dropout", "smoothing"):
+            wanted = "a number from 0 and below 1"
+            right = isinstance(value, Real) and 0 <= float(value) < 1
+        elif name in ("attention", "new_dropout", "new_norm"):
+            wanted = "a class or function (no instance)"
+            right = callable(value) and (isinstance(value, type) or not hasattr(value, "forward"))
+        elif name in ("sublayer", "final_norm"):
+            wanted = "a module"
+            right = callable(value) or (name == "final_norm" and value is None)
+        elif name == "blocks":
+            wanted = "a list of at least one block"
+            right = hasattr(value, "__len__") and len(value) > 0 and all(map(callable, value))
+        else:
+            least = int(name != "offset")
+            wanted = f"a whole number from {least}"
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            right = whole and least <= value <= 10**9
+        if not right:
+            raise UsageError(f"{call} takes {wanted} as {name}, got {shown(value)}")
+
+
 def check_width(d_model: int, num_heads: int = 1) -> None:
     """Refuse a width that sine-cosine pairs or ``num_heads`` do not divide."""
     if d_model < 2 or d_model % 2:
@@ -230,10 +266,10 @@ def check_width(d_model: int, num_heads: int = 1) -> None:
 
 def check_heads(d_model: int, num_heads: int) -> None:
     """Refuse a number of heads that does not divide the width."""
-    if num_heads < 1 or d_model % num_heads:
-        remainder = f" (remainder {d_model % num_heads})" if num_heads > 0 else ""
-        remainder += ": their order is d_model, num_heads, d_ff" * (num_heads > d_model)
-        raise ValueError(f"d_model {d_model} is not divisible by num_heads {num_heads}{remainder}")
+    if remainder := d_model % num_heads:
+        order = ": their order is d_model, num_heads, d_ff" * (num_heads > d_model)
+        reason = f"is not divisible by num_heads {num_heads} (remainder {remainder}){order}"
+        raise ValueError(f"d_model {d_model} {reason}")
 
 
 def _sizes(d_model: int, num_heads: int, d_ff: int, blocks: int, dropout: float) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
+from glassformer.support.displays import name_of
 from glassformer.support.errors import InputError, UsageError
 from glassformer.text_engine import DecodingParts, itself
 from glassformer.training.fast.loss import projected_losses
@@ -37,7 +38,7 @@ from glassformer.training.schedule import NoamSchedule, noam_schedule
 __all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Parts(ModelParts, DecodingParts):
     """The functions and classes that build, run and train a model; the defaults are readable.
 
@@ -67,10 +68,13 @@ class Parts(ModelParts, DecodingParts):
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            part = getattr(self, field.name)
-            if isinstance(part, torch.nn.Module | torch.optim.Optimizer) and field.name != "losses":
-                kind = type(part).__name__
-                raise UsageError(f"{field.name} {kind}: expected a class or function, no instance")
+            part, default = getattr(self, field.name), field.default
+            instance = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
+            form = callable(part) and (field.name == "losses" or not instance)
+            flag = isinstance(default, bool)
+            if not (isinstance(part, bool) if flag else form or part is default):
+                wanted = "True or False" if flag else "a class or function, no instance"
+                raise UsageError(f"{field.name} {type(part).__name__}: expected {wanted}")
 
     def build(self, config: ModelConfig) -> Transformer:
         """A new model of these forms."""
@@ -101,11 +105,11 @@ class Parts(ModelParts, DecodingParts):
     @property
     def own(self) -> dict[str, str]:
         """The name of each part that comes from outside the package."""
-        given = {field.name: _names(getattr(self, field.name)) for field in fields(self)}
+        given = {field.name: name_of(getattr(self, field.name)) for field in fields(self)}
         return {
             field: name
             for field, (module, name) in given.items()
-            if (module, name) not in (_names(getattr(known, field)) for known in (PLAIN, FAST))
+            if (module, name) not in (name_of(getattr(known, field)) for known in (PLAIN, FAST))
         }
 
     @property
@@ -149,19 +153,3 @@ def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: st
 
 def _listed(own: Mapping[str, str]) -> str:
     return ", ".join(f"{field} {name}" for field, name in own.items())
-
-
-def _names(part: object) -> tuple[str, str]:
-    """Module and name of a function, of a class, or of a callable object."""
-    if isinstance(part, partial):
-        module, name = _names(part.func)
-        values = [*map(_shown, part.args)]
-        values += [f"{key}={_shown(value)}" for key, value in part.keywords.items()]
-        return module, f"{name} with {', '.join(values)}"
-    named = part if hasattr(part, "__qualname__") else type(part)
-    return named.__module__, named.__qualname__
-
-
-def _shown(value: object) -> str:
-    """A value inside a ``partial``, as it is in each process: without an address in memory."""
-    return _names(value)[1] if callable(value) or " at 0x" in str(value) else str(value)

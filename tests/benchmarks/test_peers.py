@@ -36,6 +36,7 @@ def _job(tmp_path, monkeypatch):
         "model": model_of(SIZE, vocab_size=60) | {"dropout": 0.0},
         "warm": 1,
         "updates": UPDATES - 1,
+        "batch_tokens": 4096,
         "rates": [0.003] * (UPDATES + 2),
         "smoothing": 0.1,
         "clip": 1.0,

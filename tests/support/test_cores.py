@@ -26,6 +26,10 @@ def machine(monkeypatch, tmp_path):
         for place in limits.rglob("cpu.*"):
             place.unlink()
         top = limits / ("cpu" if version == 1 else "")
+        if version == 1:  # a group of other processes, with the name of our group of memory
+            (top / "m").mkdir(parents=True, exist_ok=True)
+            (top / "m" / "cpu.cfs_quota_us").write_text("1000\n")
+            (top / "m" / "cpu.cfs_period_us").write_text(f"{PERIOD}\n")
         folders = [top.joinpath(*(f"g{n}" for n in range(depth))) for depth in range(len(quotas))]
         for folder, quota in zip(folders[:shown], quotas[:shown], strict=True):
             folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from glassformer.support.errors import InputError
-from glassformer.support.threads import in_order, pool_of_single_threads, torch_threads
+from glassformer.support.threads import in_order, torch_pool, torch_threads
 
 
 def threads_elsewhere():
@@ -34,7 +34,7 @@ def test_the_setting_is_put_back_also_after_a_fault():
 
 
 def test_only_the_threads_of_the_pool_are_alone():
-    with torch_threads(3), pool_of_single_threads(2) as pool:
+    with torch_threads(3), torch_pool(2) as pool:
         both = threading.Barrier(3)
         waiting = [pool.submit(both.wait, 60) for _ in range(2)]
         outside = torch.get_num_threads(), threads_elsewhere()

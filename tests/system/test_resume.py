@@ -35,7 +35,7 @@ OPTIONS = {
     "beam": 2,
     "precision": "float32",
     "device": "cpu",
-    "threads": 1,
+    "threads": 2,
     "patience": 0,
 }
 
@@ -43,6 +43,8 @@ CHILD = """
 import importlib, os, signal, sys
 
 sys.stderr = open({log!r}, "a")
+from glassformer.training.setup import machine
+machine._FEWEST_OPERATIONS = 0  # so that shares of a batch are killed too
 if {kill!r}:
     module, name, count = {kill!r}
     owner = importlib.import_module(module)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from glassformer import train
 from glassformer.bundle import Bundle, load_bundle, save_bundle
@@ -228,9 +227,7 @@ def test_another_normalisation_is_refused(child):
 @pytest.mark.parametrize("option", ["general", "replay", "trim_vocabulary"])
 def test_options_of_fine_tuning_need_a_parent(config, write, option):
     values = {"general": ("a", "b"), "replay": write("a.txt", ["a"]), "trim_vocabulary": True}
-    with pytest.raises(
-        ValidationError, match=f"{option} belongs to fine-tuning: give a parent bundle"
-    ):
+    with pytest.raises(UsageError, match=f"{option} belongs to fine-tuning: give a parent bundle"):
         config(**{option: values[option]})
 
 

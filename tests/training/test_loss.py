@@ -90,11 +90,11 @@ def test_only_padding_is_zero_not_nan():
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
 def test_a_smoothing_out_of_range_is_refused(smoothing):
     logits, labels = logits_and_labels(1, 2)
-    with pytest.raises(ValueError, match=f"smoothing must be .* below 1, got {smoothing}"):
+    with pytest.raises(ValueError, match=f"below 1 as smoothing, got {smoothing}"):
         label_smoothed_cross_entropy(logits, labels, smoothing=smoothing)
 
 
-@every("shape", [(1,), (7,), (3, 5)])
+@every("shape", [(2,), (7,), (3, 5)])
 @every("pad_id", [PAD, 4, -100])
 def test_accuracy_is_the_share_of_right_labels_that_are_not_padding(shape, pad_id):
     logits, labels = logits_and_labels(*shape)
@@ -103,8 +103,19 @@ def test_accuracy_is_the_share_of_right_labels_that_are_not_padding(shape, pad_i
         logits.reshape(-1, VOCAB).argmax(dim=-1).tolist(), labels.flatten().tolist(), strict=True
     )
     right = [guess == label for guess, label in pairs if label != pad_id]
-    expected = sum(right) / max(len(right), 1)
+    expected = sum(right) / len(right)
     assert token_accuracy(logits, labels, pad_id=pad_id) == expected
+
+
+def test_an_accuracy_of_nothing_is_an_error():
+    logits, labels = logits_and_labels(3, 5)
+    with pytest.raises(ValueError, match="token_accuracy: each label is pad_id 0: give labels"):
+        token_accuracy(logits, torch.full_like(labels, PAD))
+    broken = logits.detach().index_fill(-1, torch.tensor([7]), math.nan)
+    with pytest.raises(ValueError, match="token_accuracy: a logit is NaN: look for NaN"):
+        token_accuracy(broken, labels)
+    beside = torch.where((labels == PAD)[..., None], math.nan, logits)
+    assert token_accuracy(beside, labels) == token_accuracy(logits, labels)
 
 
 @pytest.mark.parametrize(

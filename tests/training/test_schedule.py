@@ -37,10 +37,17 @@ def test_the_factor_multiplies():
     assert noam_schedule(25, d_model=64, warmup=100, factor=2.0) == pytest.approx(0.00625)
 
 
-@pytest.mark.parametrize(("update", "warmup"), [(0, 100), (1, 0)])
-def test_counts_begin_at_one(update, warmup):
-    with pytest.raises(ValueError, match=f"count from 1, got {update} and {warmup}"):
-        noam_schedule(update, d_model=64, warmup=warmup)
+@every(
+    ("update", "sizes", "message"),
+    [
+        (0, {"d_model": 64}, "updates count from 1, got 0"),
+        (1, {"d_model": 64, "warmup": 0}, "warmup, got 0"),
+        (1, {"d_model": -64}, "d_model, got -64"),
+    ],
+)
+def test_updates_and_sizes_begin_at_one(update, sizes, message):
+    with pytest.raises(ValueError, match=f"^noam_schedule.*{message}$"):
+        noam_schedule(update, **sizes)
 
 
 def rates(anneal, updates=1000):

@@ -36,8 +36,8 @@ _LENGTHENED = 0.3  # share of the rows that count as one token longer, so that e
 class Batch:
     """The tensors of one step; ``tokens`` and ``target_tokens`` count end symbols, no padding.
 
-    If the rows are one process's share of a batch, ``tokens`` and ``target_tokens`` still count the
-    whole batch.
+    If the rows are the share of one process or thread, ``tokens`` and ``target_tokens`` still count
+    the whole batch.
     """
 
     source: Int[Tensor, "batch src_len"]
@@ -52,6 +52,11 @@ class Batch:
             to_device(tensor, device) for tensor in (self.source, self.target, self.labels)
         )
         return Batch(source, target, labels, self.tokens, self.target_tokens)
+
+    def share(self, rows: slice) -> "Batch":
+        """The batch's ``rows``, whose tokens still count the whole batch."""
+        sides = (self.source[rows], self.target[rows], self.labels[rows])
+        return Batch(*sides, self.tokens, self.target_tokens)
 
 
 def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:

@@ -16,7 +16,7 @@ from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
 from glassformer.support.progress import working
-from glassformer.support.threads import pool_of_single_threads
+from glassformer.support.threads import torch_pool
 
 __all__ = ["DecodingSettings", "Search", "SequenceModel", "decode_sentences"]
 
@@ -154,7 +154,7 @@ def _in_parallel(work: Callable[[B], A], batches: Sequence[B], cores: int, stop:
     """The results of `work` on `cores` threads; the end, or a failed batch, sets `stop`."""
     if cores == 1 or len(batches) < 2:
         return list(map(work, batches))
-    pool = pool_of_single_threads(min(cores, len(batches)))
+    pool = torch_pool(min(cores, len(batches)))
     try:
         return list(pool.map(work, batches))
     finally:

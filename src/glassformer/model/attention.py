@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.config import check_heads
+from glassformer.config import check_arguments, check_heads
 from glassformer.model.masks import check_mask
 
 __all__ = [
@@ -132,11 +132,9 @@ class MultiHeadAttention(nn.Module):
         attention: Attention = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
+        sizes = {"d_model": d_model, "num_heads": num_heads}
+        check_arguments("MultiHeadAttention", **sizes, dropout=dropout, attention=attention)
         check_heads(d_model, num_heads)
-        if not 0.0 <= dropout < 1.0:
-            raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
-        if isinstance(attention, nn.Module):
-            raise TypeError("attention must be a function: a module would add weights to the model")
         self.num_heads = num_heads
         self.dropout = dropout
         self.attention = attention

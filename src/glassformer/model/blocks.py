@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.config import Activation, Norm
-from glassformer.support.errors import check_choice, check_kind
+from glassformer.config import Activation, Norm, check_arguments
+from glassformer.support.errors import check_choice
 
 __all__ = ["ACTIVATIONS", "FeedForward", "ResidualBlock"]
 
@@ -42,6 +42,8 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("activation", activation, ACTIVATIONS)
+        rest = {"dropout": dropout, "new_dropout": new_dropout}
+        check_arguments("FeedForward", d_model=d_model, d_ff=d_ff, **rest)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.dropout = new_dropout(dropout)
@@ -82,7 +84,8 @@ class ResidualBlock(nn.Module, Generic[S]):
     ) -> None:
         super().__init__()
         check_choice("norm", norm, get_args(Norm))
-        check_kind(d_model, int, wants="call ResidualBlock(sublayer, d_model, dropout=…)")
+        rest = {"dropout": dropout, "new_norm": new_norm, "new_dropout": new_dropout}
+        check_arguments("ResidualBlock", sublayer=sublayer, d_model=d_model, **rest)
         self.sublayer = sublayer
         self.norm = new_norm(d_model)
         self.dropout = new_dropout(dropout)

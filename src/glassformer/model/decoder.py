@@ -5,7 +5,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.config import Norm
+from glassformer.config import Norm, check_arguments
 from glassformer.model.cache import BlockState
 from glassformer.model.forms import PAPER, ModelParts, joined
 
@@ -89,6 +89,7 @@ class Decoder(nn.Module):
 
     def __init__(self, blocks: list[DecoderBlock], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
+        check_arguments("Decoder", blocks=blocks, final_norm=final_norm)
         self.blocks = nn.ModuleList(blocks)
         self.norm = final_norm or nn.Identity()
 

@@ -7,6 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from glassformer.config import check_arguments
+from glassformer.support.errors import check_kind
+
 __all__ = ["ScaledEmbedding", "check_ids"]
 
 
@@ -40,6 +43,8 @@ class ScaledEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
         super().__init__()
+        check_arguments("ScaledEmbedding", vocab_size=vocab_size, d_model=d_model)
+        check_kind(scale, bool, wants="ScaledEmbedding takes True or False as scale")
         rows = torch.empty(vocab_size, d_model)  # on the meta device, torch would load its compiler
         self.weight = nn.Parameter(rows if rows.is_meta else rows.normal_().mul_(d_model**-0.5))
         self.factor = math.sqrt(d_model) if scale else 1.0

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.config import Norm
+from glassformer.config import Norm, check_arguments
 from glassformer.model.forms import PAPER, ModelParts, joined
 
 __all__ = ["Encoder", "EncoderBlock"]
@@ -51,6 +51,7 @@ class Encoder(nn.Module):
 
     def __init__(self, blocks: list[EncoderBlock], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
+        check_arguments("Encoder", blocks=blocks, final_norm=final_norm)
         self.blocks = nn.ModuleList(blocks)
         self.norm = final_norm or nn.Identity()
 

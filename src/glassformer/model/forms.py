@@ -5,7 +5,7 @@ Marian, M2M-100. The defaults of :class:`ModelConfig` follow the paper.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from glassformer.model.attention import (
 )
 from glassformer.model.blocks import FeedForward, ResidualBlock
 from glassformer.model.positions import PositionalEncoding
+from glassformer.support.displays import shown_form
 from glassformer.support.errors import UsageError
 
 __all__ = ["PAPER", "ModelParts", "NormedPositions", "check_record", "configured", "joined"]
@@ -51,6 +52,10 @@ class ModelParts:
     cross_attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
     feed_forward: Callable[..., nn.Module] = FeedForward
     residual: Callable[..., ResidualBlock[Any]] = ResidualBlock
+
+    def __repr__(self) -> str:
+        forms = {field.name: shown_form(getattr(self, field.name)) for field in fields(self)}
+        return f"{type(self).__name__}({', '.join(map('='.join, forms.items()))})"
 
 
 PAPER = ModelParts()

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.config import Frequencies, Layout, PositionKind, check_width
+from glassformer.config import Frequencies, Layout, PositionKind, check_arguments, check_width
 from glassformer.support.errors import check_choice
 from glassformer.support.other_names import check_keywords
 
@@ -83,10 +83,13 @@ class PositionalEncoding(nn.Module):
         check_choice("kind", kind, get_args(PositionKind))
         known = (*TableOptions.__annotations__, "dropout", "kind", "max_length")
         check_keywords("PositionalEncoding", table, known)
+        offset = table.get("offset", 0)
+        rest = {"dropout": dropout, "new_dropout": new_dropout, "offset": offset}
+        check_arguments("PositionalEncoding", d_model=d_model, max_length=max_length, **rest)
         self.max_length = max_length
         self.dropout = new_dropout(dropout)
         if kind == "learned":
-            self.offset = table.get("offset", 0)
+            self.offset = offset
             rows = torch.empty(max_length + self.offset, d_model)
             self.table = nn.Parameter(rows if rows.is_meta else rows.normal_().mul_(d_model**-0.5))
         else:

@@ -4,10 +4,11 @@ import sys
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
-__all__ = ["Page", "Shown", "Table", "notebook"]
+__all__ = ["Page", "Shown", "Table", "name_of", "notebook", "shown_form"]
 
 _ROWS, _WIDTH, _CELL = 19, 92, 60  # rows, characters of a row and of a cell, in the text
 _MOST = 200  # rows of the HTML
@@ -100,3 +101,19 @@ def _cell(value: object) -> str:
 
 def _short(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def name_of(form: object) -> tuple[str, str]:
+    """Module and name of a function, of a class, or of a callable object."""
+    if isinstance(form, partial):
+        module, name = name_of(form.func)
+        values = [*map(shown_form, form.args)]
+        values += [f"{key}={shown_form(value)}" for key, value in form.keywords.items()]
+        return module, f"{name} with {', '.join(values)}"
+    named = form if hasattr(form, "__qualname__") else type(form)
+    return named.__module__, named.__qualname__
+
+
+def shown_form(value: object) -> str:
+    """A form, or a value inside a ``partial``, without an address in memory."""
+    return name_of(value)[1] if callable(value) or " at 0x" in str(value) else str(value)

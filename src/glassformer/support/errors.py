@@ -93,8 +93,9 @@ def check_choice(option: str, value: str, known: Iterable[str]) -> None:
     """
     choices = list(known)
     if value not in choices:
+        given = repr(value).replace("\n", " ")  # of a tensor
         raise UsageError(
-            f"{option} {value!r}: expected {', '.join(choices)}{nearest(value, choices)}"
+            f"{option} {given}: expected {', '.join(choices)}{nearest(value, choices)}"
         )
 
 

@@ -9,6 +9,7 @@ Other modules read texts (:mod:`glassformer.data.lines`) and bodies of requests.
 
 import lzma
 import os
+import re
 import reprlib
 import stat
 import tempfile
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from glassformer.support.errors import InputError, expected_words
+from glassformer.support.errors import InputError, expected_words, nearest
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +36,7 @@ __all__ = [
     "check_regular",
     "member_names",
     "opened",
+    "option_fault",
     "parsed_json",
     "read_bytes",
     "read_json",
@@ -73,7 +75,7 @@ _NUMBERS = 4 << 20  # of a tensor that are read at once
 _SMALL = 64 << 20  # bytes that any member may grow to
 _SHOWN = 40  # characters of a value in a message
 _SHORT = reprlib.Repr()  # a Repr looks only at the beginning of a value
-_SHORT.maxstring = _SHORT.maxother = 2 * _SHOWN
+_SHORT.maxstring = _SHORT.maxother = 3 * _SHOWN
 _OF_VALUES = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)  # of YAML's tags
 _DAMAGED = (  # the errors of the readers of zip files
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
@@ -177,6 +179,34 @@ def first_fault(error: ValidationError) -> str:
     if place and words.startswith("expected"):
         place += f" {shown(fault['input'])}"
     return f"{place}: {words}" if place else words
+
+
+def option_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
+    """The first error of pydantic as one line; ``names`` holds the name to print for a field.
+
+    >>> from pydantic import TypeAdapter
+    >>> try: TypeAdapter(int).validate_python("many")
+    ... except ValidationError as error: option_fault(error, {})
+    "'many': expected a whole number"
+    """
+    fault, *others = error.errors()
+    where = [str(part) for part in fault["loc"]]
+    name = (names or {}).get(where[0], where[0]) if where else ""
+    if fault["type"] == "missing":
+        return f"{name} is missing" if len(where) == 1 else f"{name}: too few values"
+    if fault["type"] == "value_error":  # a validator's message is complete
+        return f"{name} {fault['ctx']['error']}".strip()
+    # If a value fits none of several types, pydantic has a fault at each (field, type).
+    union = len(where) > 1 and isinstance(fault["loc"][1], str)
+    alternatives = [other for other in others if union and other["loc"][0] == where[0]]
+    first, *more = dict.fromkeys(expected_words(item["msg"]) for item in (fault, *alternatives))
+    hint = ""
+    if fault["type"] == "literal_error":
+        hint = nearest(str(fault["input"]), re.findall(r"'([^']+)'", fault["ctx"]["expected"]))
+    expected = " or ".join([first, *(text.removeprefix("expected ") for text in more)])
+    words = fault["input"]  # of a command line
+    text = " ".join(map(str, words))[:60] if isinstance(words, list) else shown(words)
+    return f"{name} {text}: {expected}{hint}".strip()
 
 
 def read_yaml(path: Path) -> dict[str, object]:
@@ -388,7 +418,7 @@ def shown(value: object) -> str:
     ("'a dog\\\\n'", "[['a'], ['a'], ['a'], ['a'], ['a'], ['a'…")
     """
     try:
-        text = _SHORT.repr(value)
+        text = _SHORT.repr(value).replace("\n", " ")  # of a tensor
     except ValueError:  # a whole number of thousands of digits
         text = "a long number"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -14,7 +14,7 @@ import torch
 
 from glassformer.support.errors import InputError
 
-__all__ = ["in_order", "pool_of_single_threads", "torch_threads"]
+__all__ = ["in_order", "torch_pool", "torch_threads"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -38,8 +38,8 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def pool_of_single_threads(count: int) -> ThreadPoolExecutor:
-    """A pool of ``count`` threads, in which torch computes without helper threads.
+def torch_pool(count: int, threads: int = 1) -> ThreadPoolExecutor:
+    """A pool of ``count`` threads, each of which computes with ``threads`` threads of torch.
 
     After the start of the pool, all other threads have their old setting.
     """
@@ -50,7 +50,7 @@ def pool_of_single_threads(count: int) -> ThreadPoolExecutor:
         started.wait()
 
     pool = ThreadPoolExecutor(count, initializer=start)
-    with _STARTING, torch_threads(1):
+    with _STARTING, torch_threads(threads):
         try:
             for _ in range(count):
                 pool.submit(int)  # each starts a thread, because none is free

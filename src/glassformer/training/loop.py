@@ -6,7 +6,7 @@ the bits of an unbroken run on one machine.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,9 +27,11 @@ from glassformer.training.checkpoint import (
     whole,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best
+from glassformer.training.forecast import Forecast
 from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
+from glassformer.training.parallel.shares import Shares
 from glassformer.training.reporting import Metrics, Reporter, beside
 from glassformer.training.setup.learner import new_learner
 from glassformer.training.setup.prepare import Prepared
@@ -63,11 +65,17 @@ class Trainer:
     metrics: Metrics
     pace: Pace
     validation_set: ValidationSet
+    scoring: float = 0.0  # the work after the last validation, as a number of validations
 
     def __post_init__(self) -> None:
         self.config, self.checkpoints = self.prepared.config, self.prepared.run.checkpoints
         self._stop, self._losses = StopSignal(), LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
+        machine, cores = self.state.machine, torch.get_num_threads()
+        awake = cores > 1 and machine.get("ranks") == 1 and machine.get("shares") == 0
+        self._forecast = Forecast(
+            self.pace, self.config.validations, scoring=self.scoring, cores=cores * awake
+        )
 
     def fit(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
@@ -79,14 +87,19 @@ class Trainer:
                 f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: a"
                 " training as on one rank, but faster; more batch_tokens make larger batches"
             )
-        learner = new_learner(
-            self.model,
-            self.prepared.parts,
-            options=self.config,
-            state=self.state,
-            checkpoints=self.checkpoints,
-            ranks=ranks,
-        )
+        cores = ranks.threads(torch.get_num_threads())
+        with Shares(self.state.machine.get("shares", 0), cores) as shares:
+            learner = new_learner(
+                self.model,
+                self.prepared.parts,
+                options=self.config,
+                state=self.state,
+                checkpoints=self.checkpoints,
+                ranks=replace(ranks, shares=shares),
+            )
+            self._fit(learner)
+
+    def _fit(self, learner: Learner) -> None:
         try:
             with self._stop, working("training"):
                 self._learn(learner)
@@ -104,13 +117,18 @@ class Trainer:
         stream = BatchStream(state, config, packed, ranks.share(), shift, seed=config.seed)
         saved = time.monotonic()
         while settings := self._next_update(ranks):
+            began, computed = time.monotonic(), time.process_time()
             self._update(learner, stream, settings)
+            seconds = time.monotonic() - began
+            self._forecast.updated(seconds, computed=time.process_time() - computed)
             self.pace.passed(state.update)
             if state.update == 1:  # refuse an optimiser now, not hours later at a save
                 check_optimiser(self.model, learner.optimiser)
             last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report(learning_rate=settings[0])
+            for line in self._forecast.lines(state.update):
+                self.reporter.note(line)
             validated = last or self.pace.validation_due(state.update)
             if validated:
                 learner.optimiser.zero_grad(set_to_none=True)  # the decoder takes their memory
@@ -159,7 +177,7 @@ class Trainer:
         number = state.update + 1
         seed_update(self.config.seed, number, ranks.rank)
         batches = stream.next_batches(backwards=backwards)
-        with torch_threads(ranks.threads(torch.get_num_threads())):
+        with torch_threads(ranks.shares.threads):
             result = learner.update(batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
         self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
@@ -168,9 +186,8 @@ class Trainer:
     def _report(self, *, learning_rate: float) -> None:
         record = self._losses.report(learning_rate=learning_rate)
         self.metrics.write(record)
-        updates = self.pace.updates
-        left = (updates - self.state.update) * self.state.seconds / self.state.update
-        self.reporter.update(record, updates=updates, seconds_left=left)
+        left = self._forecast.left(self.state.update)
+        self.reporter.update(record, updates=self.pace.updates, seconds_left=left)
 
     def _validate(self) -> None:
         self._losses.read()
@@ -181,7 +198,9 @@ class Trainer:
         except NotFiniteError as error:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
-        state.seconds += time.monotonic() - begin
+        seconds = time.monotonic() - begin
+        self._forecast.validated(seconds)
+        state.seconds += seconds
         place = {"kind": "validation", "update": state.update}
         record = {**place, **validation.scores, "seconds": state.seconds}
         self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))

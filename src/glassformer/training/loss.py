@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from glassformer.config import check_arguments
 from glassformer.data.batches import Batch
 from glassformer.model.embeddings import check_ids
 from glassformer.model.transformer import Transformer
@@ -39,8 +40,7 @@ def label_smoothed_cross_entropy(
     >>> round(label_smoothed_cross_entropy(logits, torch.tensor([[3, 0]])).item(), 4)
     1.3863
     """
-    if not 0.0 <= smoothing < 1.0:
-        raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
+    check_arguments("label_smoothed_cross_entropy", smoothing=smoothing)
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction {reduction!r}: expected 'mean' or 'sum'")
     _check_labels(logits, labels, pad_id)
@@ -58,14 +58,20 @@ def token_accuracy(
 ) -> float:
     """The share of the labels that have the highest logit; labels of ``pad_id`` do not count.
 
+    Raises ValueError if no label counts, or if a logit is NaN.
+
     >>> logits = torch.tensor([[0.0, 0.1, 0.9], [0.0, 0.8, 0.2], [0.9, 0.0, 0.0]])
     >>> token_accuracy(logits, torch.tensor([2, 2, 0]))
     0.5
     """
     _check_labels(logits, labels, pad_id)
     real = labels != pad_id
-    right = (logits.argmax(dim=-1) == labels) & real
-    return right.sum().item() / max(int(real.sum()), 1)
+    rows, ids = logits[real], labels[real]
+    if not len(ids):
+        raise ValueError(f"token_accuracy: each label is pad_id {pad_id}: give labels of tokens")
+    if rows.isnan().any():
+        raise ValueError("token_accuracy: a logit is NaN: look for NaN in the model's weights")
+    return (rows.argmax(dim=-1) == ids).sum().item() / len(ids)
 
 
 def _check_labels(logits: Tensor, labels: Tensor, pad_id: int) -> None:

@@ -1,9 +1,11 @@
 """Adam with the paper's constants (section 5.3), and one update of the weights."""
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import call
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
+from glassformer.support.errors import InputError
 from glassformer.training.loss import batch_losses
 from glassformer.training.parallel.ranks import ALONE, Ranks
 
@@ -56,7 +59,10 @@ _PAPER_LOSSES = partial(batch_losses, smoothing=0.1)
 
 
 class Learner:
-    """A model with its optimiser, the losses, the precision and the ranks of its gradient."""
+    """A model with its optimiser, the losses, the precision and the ranks of its gradient.
+
+    Each of the ranks' shares has a model of its own with the same weights.
+    """
 
     def __init__(
         self,
@@ -70,10 +76,19 @@ class Learner:
     ) -> None:
         self.model, self.optimiser, self.losses = model, optimiser, losses
         self.clip, self.ranks = clip, ranks
-        self._computed_with = model
-        self._refresh: Callable[[], None] = lambda: None
+        self._twins = [_twin(model) for _ in range(ranks.shares.count - 1)]
+        self._computed_with = [model, *self._twins]
+        self._refreshes: list[Callable[[], None]] = []
         if mixed_precision:
-            self._computed_with, self._refresh = mixed_precision(model)
+            copies = [mixed_precision(each) for each in self._computed_with]
+            self._computed_with = [rounded for rounded, _ in copies]
+            self._refreshes = [refresh for _, refresh in copies]
+        if self._twins:
+            drawing: Any  # a module that draws random numbers
+            for each, generator in zip(self._computed_with, ranks.shares.generators, strict=True):
+                for drawing in each.modules():
+                    if hasattr(drawing, "generator"):
+                        drawing.generator = generator
 
     def update(self, batches: Sequence[Batch], *, rate: float) -> Update:
         """One step of the optimiser on the gradient of all ``batches`` together."""
@@ -86,15 +101,19 @@ class Learner:
         Each batch adds a sum over target tokens, divided by the tokens of all batches. So N small
         batches of any sizes on R ranks give the gradient of one large batch.
         """
-        target_tokens = sum(batch.target_tokens for batch in batches)
-        parameters = list(self.model.parameters())
-        totals = torch.zeros(2, device=parameters[0].device)
+        shares, parameters = self.ranks.shares, list(self.model.parameters())
         self.optimiser.zero_grad(set_to_none=True)
-        for batch in batches:
-            if batch.labels.size(0):  # a rank's share of a small batch may be none
-                losses = torch.stack(self.losses(self._computed_with, batch)) / target_tokens
-                losses[0].backward()
-                totals += losses.detach()
+        shares.seed()
+        rows = [[batch.share(place) for batch in batches] for place in shares.places()]
+        backward = partial(
+            self._backward, target_tokens=sum(batch.target_tokens for batch in batches)
+        )
+        totals = torch.stack(shares.map(backward, self._computed_with, rows)).sum(dim=0)
+        shares.map(self._take_from_twins, shares.places())
+        empty = not any(batch.labels.size(0) for batch in batches)  # a rank's share of few rows
+        if not empty and all(weight.grad is None for weight in parameters):
+            remedy = "add each gradient to the grad of the model's weight"
+            raise InputError(f"mixed_precision gives the model no gradient: {remedy}")
         gradients = [
             torch.zeros_like(weight) if weight.grad is None else weight.grad
             for weight in parameters
@@ -103,6 +122,29 @@ class Learner:
         for weight, gradient in zip(parameters, gradients, strict=True):
             weight.grad = gradient
         return gradients, totals
+
+    def _backward(
+        self, model: Transformer, batches: Sequence[Batch], *, target_tokens: int
+    ) -> Float[Tensor, " 2"]:
+        """Add the gradient of the batches to the weights' gradients; return both losses."""
+        totals = torch.zeros(2, device=self.model.output_weight.device)
+        for batch in batches:
+            if batch.labels.size(0):  # a share of a small batch may be none
+                losses = torch.stack(self.losses(model, batch)) / target_tokens
+                losses[0].backward()
+                totals += losses.detach()
+        return totals
+
+    def _take_from_twins(self, place: slice) -> None:
+        """Add the twins' gradients of the weights at ``place`` to the model's gradients."""
+        weights = list(self.model.parameters())[place]
+        for twin in self._twins:
+            for weight, other in zip(weights, list(twin.parameters())[place], strict=True):
+                if other.grad is not None:
+                    weight.grad = (
+                        other.grad if weight.grad is None else weight.grad.add_(other.grad)
+                    )
+                    other.grad = None
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
         """Change the weights, unless a loss or the gradient is not finite."""
@@ -122,5 +164,13 @@ class Learner:
             if scale is not None:
                 torch._foreach_div_(gradients, scale)
             optimiser.step()
-        self._refresh()
+        self.ranks.shares.map(call, self._refreshes)
         return losses
+
+
+def _twin(model: Transformer) -> Transformer:
+    """A model with the same weights, which gets gradients of its own."""
+    shared: dict[int, Any] = {
+        id(weight): nn.Parameter(weight.detach()) for weight in model.parameters()
+    }
+    return copy.deepcopy(model, shared)

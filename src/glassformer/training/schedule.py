@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from glassformer.config import check_arguments
 from glassformer.training.setup.options import Decay
 from glassformer.training.time_limit import Deadline
 
@@ -23,8 +24,9 @@ def noam_schedule(
     >>> f"{noam_schedule(4000, d_model=512):.6f}"
     '0.000699'
     """
-    if update < 1 or warmup < 1:
-        raise ValueError(f"update and warmup count from 1, got {update} and {warmup}")
+    check_arguments("noam_schedule", d_model=d_model, warmup=warmup)
+    if update < 1:
+        raise ValueError(f"noam_schedule: updates count from 1, got {update}")
     return factor * d_model**-0.5 * min(update**-0.5, update * warmup**-1.5)
 
 

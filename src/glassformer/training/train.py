@@ -16,7 +16,7 @@ from glassformer.evaluation import Scores, numbers
 from glassformer.parts import Parts, check_own
 from glassformer.support.displays import Shown, Table, notebook
 from glassformer.support.errors import InputError, check_kind, counted
-from glassformer.support.progress import duration, shown_progress
+from glassformer.support.progress import shown_progress
 from glassformer.support.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest, newest_state
@@ -31,13 +31,12 @@ from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.machine import (
     check_precision,
     chosen_precision,
-    machine_speed,
+    chosen_shares,
     record_machine,
 )
 from glassformer.training.setup.memory import memory_needed
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
-from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
@@ -143,32 +142,28 @@ def new_trainer(
         if reason:
             reporter.note(reason)
     check_precision(state.precision, parts)
-    if line := record_machine(state, device):
+    tokens = (config.batch_tokens or 0) * config.accumulate
+    if line := record_machine(state, device, chosen_shares(model, parts, tokens=tokens)):
         reporter.note(line)
-    pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
+    validation_set, scoring = _validation_set(prepared), validations_of_the_end(prepared)
+    pace = _pace(prepared, model.config.d_model, state=state, scoring=scoring, clock=clock)
     if pace.extended:  # else the old best validation would end the run
         state.validations.clear()
         reporter.note("a longer run than before: the learning rate rises again, and falls anew")
-    plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
-    validation_set = ValidationSet(
-        prepared.valid,
-        [make_batch(prepared.packed_valid, rows, shift=parts.shift) for rows in plan],
-        prepared.tokenizers,
-        prepared.target_language,
-        prepared.preprocessing,
-    )
     if own := parts.own.get("optimiser"):
         weights = "all weights" + " but the blocks' matrices" * (config.optimiser == "muon")
         reporter.note(f"optimiser {own} of {weights}: its learning rate is the schedule's")
     if own := parts.own.get("schedule"):
         reporter.note(f"schedule {own}: it is the learning rate, without anneal and decay")
     count = sum(weight.numel() for weight in model.parameters())
+    shares = state.machine.get("shares", 0)
     reporter.note(
         f"model: {count:,} parameters, {counted(len(prepared.packed), 'pair')},"
-        f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
+        f" {_length(config, pace.updates)}, {state.precision} on {device}"
+        f"{f', each batch in {shares} shares' if shares > 1 else ''}"
     )
     if device.type == "cpu":
-        reporter.note(memory_needed(model, config))
+        reporter.note(memory_needed(model, config, shares))
     return Trainer(
         model=model,
         prepared=prepared,
@@ -177,10 +172,30 @@ def new_trainer(
         metrics=Metrics(run.metrics, from_update=state.update),
         pace=pace,
         validation_set=validation_set,
+        scoring=scoring,
     )
 
 
-def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
+def _validation_set(prepared: Prepared) -> ValidationSet:
+    packed, shift = prepared.packed_valid, prepared.parts.shift
+    plan = epoch_plan(packed, 0, tokens=prepared.config.batch_tokens, seed=0)
+    return ValidationSet(
+        prepared.valid,
+        [make_batch(packed, rows, shift=shift) for rows in plan],
+        prepared.tokenizers,
+        prepared.target_language,
+        prepared.preprocessing,
+    )
+
+
+def _pace(
+    prepared: Prepared,
+    d_model: int,
+    *,
+    state: RunState,
+    scoring: float,
+    clock: Callable[[], float],
+) -> Pace:
     """The pace (updates and learning rates), which the options or ``minutes`` decide."""
     config, packed = prepared.config, prepared.packed
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
@@ -202,7 +217,6 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         for thousandth in range(1000):  # a rate below zero is refused now, not at its update
             schedule.rate(1 + thousandth * updates // 1000)
     if config.minutes is not None:
-        scoring = validations_of_the_end(prepared)
         return TimedPace(config, state, schedule, scoring=scoring, clock=clock)
     if updates < state.update:
         raise InputError(
@@ -213,14 +227,7 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     return SteadyPace(schedule, config.validations, extended=0 < before < updates)
 
 
-def _length(prepared: Prepared, updates: int, done: int) -> str:
-    """The length of the run in words, on a CPU with an estimate of the remaining time."""
-    config = prepared.config
+def _length(config: TrainConfig, updates: int) -> str:
     if config.minutes is not None:
         return f"as many updates as {config.minutes:g} minutes allow"
-    speed = machine_speed(config, prepared.device, prepared.parts)
-    if speed is None or updates <= done or prepared.start.parent:
-        return counted(updates, "update")
-    size = prepared.tokenizers[1].vocab_size
-    seconds = (updates - done) * estimated_seconds(config, vocab_size=size, speed=speed)
-    return f"{counted(updates, 'update')} (about {duration(seconds)} here)"
+    return counted(updates, "update")

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from glassformer.config import ModelConfig
 from glassformer.support.errors import InputError, UsageError
@@ -308,7 +307,7 @@ def test_sizes_that_do_not_fit_are_a_wrong_call(command, capsys):
 
     assert command(work)() == 2
     assert "d_model must be even" in capsys.readouterr().err
-    with pytest.raises(ValidationError):
+    with pytest.raises(UsageError):
         work(None)
 
 

@@ -143,7 +143,7 @@ def test_a_word_too_many_is_named():
         (["--epochs", "2", "--updates", "9"], "give epochs or updates, not both"),
         (["--tokenizer", "x", "y"], "two tokenizers are not joint: set joint to false"),
         (["--format", "tvs"], "--format 'tvs': expected 'lines', 'tsv', 'tsv-quoted' or 'jsonl' ("),
-        (["--clip", "9" * 99 + "x"], f"--clip '{'9' * 59}…: expected a number"),
+        (["--clip", "9" * 99 + "x"], f"--clip '{'9' * 39}…: expected a number"),
     ],
 )
 def test_ranges_of_training_are_said_in_one_line(words, message):

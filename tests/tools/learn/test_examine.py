@@ -5,7 +5,6 @@ A file that ends Python, runs for ever or changes torch runs in a process of its
 
 import errno
 import shutil
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -132,30 +131,20 @@ def test_an_error_of_the_file_itself(verdict_of):
     assert "undefined_name" in verdict.lines[0]
 
 
-def test_an_endless_loop_is_ended_and_its_line_is_named(verdict_of_a_worker, monkeypatch):
-    monkeypatch.setattr(examine_module, "SECONDS", 1)
-    begin = time.monotonic()
-    # Between two lines of Python the traceback may break off: this one waits in C.
-    verdict = verdict_of_a_worker("    while True: math.factorial(3_000)\n")
-    assert verdict.outcome == "error"
-    assert "runs for ever" in verdict.lines[0]
-    assert "while True" in verdict.lines[0]
-    assert time.monotonic() - begin < 30
-
-
 def test_one_endless_computation_is_ended_and_its_line_is_named(verdict_of_a_worker, monkeypatch):
     monkeypatch.setattr(examine_module, "SECONDS", 1)
     verdict = verdict_of_a_worker("    pow(3, 10 ** 10)\n")
+    assert verdict.outcome == "error"
     assert "runs for ever" in verdict.lines[0]
     assert verdict.lines[0].endswith(", pow(3, 10 ** 10)")
 
 
 def test_a_file_that_cannot_be_ended_from_inside_is_ended(verdict_of_a_worker, monkeypatch):
     monkeypatch.setattr(examine_module, "SECONDS", 1)
-    monkeypatch.setattr(examine_module, "_STARTING", 9)
+    monkeypatch.setattr(examine_module, "_STARTING", 3)
     verdict = verdict_of_a_worker(
         "    import faulthandler; faulthandler.cancel_dump_traceback_later()\n"
-        "    while True: pass\n"
+        "    import threading; threading.Event().wait()\n"
     )
     assert verdict.lines == ("Your code runs for ever, or far too long.",)
 

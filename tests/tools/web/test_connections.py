@@ -107,6 +107,12 @@ def start():
 
 
 @pytest.fixture
+def server(start):
+    """A server with the usual bounds, for all rows of a table."""
+    return start()
+
+
+@pytest.fixture
 def connect():
     """Opens connections, which end with the test."""
     with ExitStack() as stack:
@@ -139,8 +145,7 @@ def test_a_client_that_asks_is_heard_beside_silent_half_and_slow_ones(start, con
         assert ask(connect(server, source), HEALTH) == b"ok"
 
 
-def test_silent_and_half_heads_are_closed(start, connect):
-    server = start()
+def test_silent_and_half_heads_are_closed(server, connect):
     silent = [connect(server) for _ in range(20)]
     for half in silent[::2]:
         half.sendall(HEALTH[:20])
@@ -150,8 +155,7 @@ def test_silent_and_half_heads_are_closed(start, connect):
     assert ask(connect(server), HEALTH) == b"ok"
 
 
-def test_a_head_byte_by_byte_has_no_more_time(start, connect):
-    server = start()
+def test_a_head_byte_by_byte_has_no_more_time(server, connect):
     client = connect(server)
     for byte in HEALTH[:10]:
         client.sendall(bytes([byte]))
@@ -160,8 +164,7 @@ def test_a_head_byte_by_byte_has_no_more_time(start, connect):
     assert ask(client) == b""
 
 
-def test_each_later_head_has_the_same_time(start, connect):
-    server = start()
+def test_each_later_head_has_the_same_time(server, connect):
     client = connect(server)
     for _ in range(3):
         server.pass_time(0.6 * HEAD_SECONDS)
@@ -175,11 +178,11 @@ def test_each_later_head_has_the_same_time(start, connect):
 @every("method", ["GET", "POST", "HEAD"])
 @every("length", [0, 1, 5, 999])
 @every("first", [0, 1])
-def test_a_request_with_two_lengths_is_refused_and_closed(start, connect, method, length, first):
+def test_a_request_with_two_lengths_is_refused_and_closed(server, connect, method, length, first):
     """A proxy that goes by the other length has handed on what follows as a body."""
     lengths = [f"Content-Length: {length}", "transfer-encoding: chunked"]
     head = [f"{method} /health HTTP/1.1", "Host: localhost", *lengths[:: 1 - 2 * first], "", ""]
-    client = connect(start())
+    client = connect(server)
     answer = b""
     with suppress(ConnectionError):
         client.sendall("\r\n".join(head).encode() + b"0\r\n\r\n" + HEALTH)
@@ -189,8 +192,7 @@ def test_a_request_with_two_lengths_is_refused_and_closed(start, connect, method
     assert answer.count(b"HTTP/1.1") == 1
 
 
-def test_an_answer_may_take_longer_than_a_head(start, connect):
-    server = start()
+def test_an_answer_may_take_longer_than_a_head(server, connect):
     client = connect(server)
     client.sendall(SLOW)
     assert server.begun.acquire(timeout=PATIENCE)

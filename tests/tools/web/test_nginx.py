@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import threading
 from pathlib import Path
+from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
 import pytest
@@ -18,7 +19,7 @@ from glassformer.tools.web.connections import Connections
 from glassformer.tools.web.server import Settings, create_app, listen, uvicorn_config
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/serving.md"
-NAME = "translate.example.org"
+NAME, SITE = "translate.example.org", "example.org"
 pytestmark = pytest.mark.skipif(
     not (shutil.which("nginx") and shutil.which("openssl")), reason="needs nginx and openssl"
 )
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def server(translator):
     """The port of a server that trusts a proxy on this machine."""
-    app = create_app({"toy": translator}, Settings(hosts=[NAME], proxies=["127.0.0.1/32"]))
+    app = create_app({"toy": translator}, Settings(hosts=[NAME, SITE], proxies=["127.0.0.1/32"]))
     with listen("127.0.0.1", 0) as listener:
         server = uvicorn.Server(uvicorn_config(app, Connections(), seconds=60))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -42,6 +43,10 @@ def nginx(server, tmp_path_factory):
     """The port of nginx in front of it."""
     home = tmp_path_factory.mktemp("nginx")
     [block] = [block for block in _blocks() if "client_max_body_size" in block]
+    [below] = [block for block in _blocks() if "X-Forwarded-Prefix" in block]
+    _, root, rest = block.partition("    location / {")
+    other = block.replace(NAME, SITE, 1).replace(root + rest, f"{below}\n}}\n")
+    block += other
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for old, new in {
@@ -83,9 +88,9 @@ def _blocks():
     return re.findall(r"^```nginx\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
 
 
-def ask(port, path, body=None, kind="application/json"):
+def ask(port, path, body=None, kind="application/json", host=NAME):
     context = ssl._create_unverified_context()
-    headers = {"Host": f"{NAME}:{port}", "Content-Type": kind}
+    headers = {"Host": f"{host}:{port}", "Content-Type": kind}
     request = Request(f"https://127.0.0.1:{port}{path}", body, headers)
     with urlopen(request, timeout=60, context=context) as answer:
         return answer.read()
@@ -118,3 +123,16 @@ def test_a_text_is_translated(nginx, translator):
 def test_the_metrics_are_not_for_strangers(nginx):
     with pytest.raises(OSError, match="403"):
         ask(nginx, "/metrics")
+
+
+def test_below_a_path_the_page_and_its_files_are_there(nginx):
+    for page in ("/translate/", "/translate/look/"):
+        text = ask(nginx, page, host=SITE).decode()
+        for name in re.findall(r'(?:src|href)="((?!data:)[^"]+)"', text):
+            assert ask(nginx, urljoin(page, name), host=SITE)
+    body = json.dumps({"q": "A dog runs.", "source": "en", "target": "de"}).encode()
+    answer = ask(nginx, "/translate/translate", body, host=SITE)
+    assert answer == ask(nginx, "/translate", body)
+    for private in ("/translate/metrics", "/translate/metrics/", "/translate//metrics"):
+        with pytest.raises(OSError, match="403"):
+            ask(nginx, private, host=SITE)

@@ -278,9 +278,9 @@ import time
 from datetime import timedelta
 from glassformer.training.parallel import ranks as parallel
 
-parallel._TIMEOUT = timedelta(seconds=4)
+parallel._TIMEOUT = timedelta(seconds=2)
 if environment["RANK"] == "0":
-    time.sleep(4.5)  # longer than the timeout of the group
+    time.sleep(2.3)  # longer than the timeout of the group
 """
 
 

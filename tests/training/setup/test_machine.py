@@ -27,14 +27,23 @@ def test_the_precision_of_a_cpu_is_measured():
     ],
 )
 def test_bf16_is_chosen_where_it_gains(monkeypatch, small, large, chosen):
-    def seconds(size, dtype):
+    def times(size, dtype):
         if dtype == torch.float32:
-            return 1.0
+            return [1.0, 9.0]
         assert size == 64 or large is not None
-        return small if size == 64 else large
+        return [9.0, small if size == 64 else large]
 
-    monkeypatch.setattr("glassformer.training.setup.machine._seconds", seconds)
+    monkeypatch.setattr("glassformer.training.setup.machine._times", times)
     assert precision_for(torch.device("cpu")) == chosen
+
+
+@pytest.mark.parametrize(("in_hardware", "chosen"), [(True, "bfloat16"), (False, "float32")])
+def test_a_gpu_that_emulates_bf16_trains_in_float32(monkeypatch, in_hardware, chosen):
+    def supported(including_emulation=True):
+        return including_emulation or in_hardware
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    assert precision_for(torch.device("cuda")) == chosen
 
 
 def mine(query, key, value, mask):

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 import glassformer.config as config_module
 import glassformer.training.setup.options as options_module
+from glassformer.support.errors import UsageError
 from glassformer.training.setup.options import (
     LearningOptions,
     LengthOptions,
@@ -48,7 +49,7 @@ def options(**changes):
     ],
 )
 def test_what_excludes_each_other(changes, message):
-    with pytest.raises(ValidationError, match=message):
+    with pytest.raises(UsageError, match=f"^{message}"):
         options(**changes)
 
 
@@ -86,10 +87,8 @@ def test_what_excludes_each_other(changes, message):
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(name, value):
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(UsageError, match=f"^{name} .*: expected .*$"):
         options(**{name: value})
-
-    assert caught.value.errors()[0]["loc"][0] == name
 
 
 @pytest.mark.parametrize("module", [options_module, config_module])
@@ -105,7 +104,7 @@ def test_type_checkers_see_which_settings_may_be_left_out(module):
 
 
 def test_an_unknown_option_is_refused():
-    with pytest.raises(ValidationError, match="dropuot"):
+    with pytest.raises(UsageError, match=r"^dropuot is no option .did you mean 'dropout'"):
         options(dropuot=0.1)
 
 

@@ -344,14 +344,14 @@ def test_another_machine_is_said_once(monkeypatch):
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
 
     with torch_threads(1):
-        assert record_machine(state, cpu) == ""
-        assert record_machine(state, cpu) == ""
+        assert record_machine(state, cpu, 0) == ""
+        assert record_machine(state, cpu, 0) == ""
         monkeypatch.setenv("WORLD_SIZE", "2")
-        line = record_machine(state, cpu)
+        line = record_machine(state, cpu, 0)
         assert line == "ranks 1 before, 2 now: the run goes on, and its last bits may differ"
-        assert record_machine(state, cpu) == ""
+        assert record_machine(state, cpu, 0) == ""
     with torch_threads(2):
-        assert record_machine(state, cpu).startswith("threads 1 before, 2 now: ")
-    assert record_machine(state, gpu).startswith("device cpu before, cuda now: ")
+        assert record_machine(state, cpu, 0).startswith("threads 1 before, 2 now: ")
+    assert record_machine(state, gpu, 0).startswith("device cpu before, cuda now: ")
     with torch_threads(1):  # a GPU's sums do not depend on the CPU's threads
-        assert record_machine(state, gpu) == ""
+        assert record_machine(state, gpu, 0) == ""

@@ -29,6 +29,7 @@ class ByteDropout(nn.Module):
         if not 0.0 <= p < 1.0:
             raise ValueError(f"dropout must be at least 0 and below 1, got {p}")
         self.p = p
+        self.generator: torch.Generator | None = None  # of torch, unless threads share a batch
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
@@ -37,7 +38,8 @@ class ByteDropout(nn.Module):
             return F.dropout(x, self.p)
         dropped = min(round(256 * self.p), 255)  # values of a byte
         scale = 256 / (256 - dropped)
-        words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+        words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64)
+        words.random_(-(2**63), None, generator=self.generator)
         octets = words.view(torch.uint8)[: x.numel()].view(x.shape)
         kept = octets.to(x.dtype).ge_(dropped)  # bfloat16 holds 0 to 255 exactly
         if x.dtype in (torch.float32, torch.float64):

@@ -110,9 +110,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run(command: str, words: list[str]) -> int:
-    from pydantic import ValidationError
-
-    from glassformer.tools.cli.options import help_text, naming_options, option_fault, parse_options
+    from glassformer.tools.cli.options import help_text, naming_options, parse_options
 
     if _HELP.isdisjoint(words):
         _check_memory()
@@ -134,11 +132,8 @@ def _run(command: str, words: list[str]) -> int:
     if not _HELP.isdisjoint(words):
         print(help_text(options, title), end="")
         return 0
-    try:
-        with naming_options(options):
-            return int(module.run(parse_options(options, words)))
-    except ValidationError as error:  # such as for sizes that make no model
-        raise UsageError(option_fault(error)) from error
+    with naming_options(options):
+        return int(module.run(parse_options(options, words)))
 
 
 def module_of(command: str) -> ModuleType:

@@ -22,17 +22,16 @@ from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from glassformer.config import Options
-from glassformer.support.errors import ChecksumError, UsageError, expected_words, nearest
+from glassformer.support.errors import ChecksumError, UsageError
 from glassformer.support.other_names import remedy
-from glassformer.support.strangers import read_yaml
+from glassformer.support.strangers import option_fault, read_yaml
 
-__all__ = ["help_text", "naming_options", "option_fault", "parse_options"]
+__all__ = ["help_text", "naming_options", "parse_options"]
 
 _Model = TypeVar("_Model", bound=Options)
 
 # A word that begins an option; "-3" and "- Yes, he said." are values.
 _FLAG = re.compile(r"(--?[A-Za-z][\w-]*)(=.*)?", re.DOTALL)
-_SHOWN = 60  # characters of a wrong value
 _LONGEST_METAVAR = 60  # so that a line of the help fits 80 columns
 _CONFIG = "YAML file of options; an option on the line wins over it (default: none)"
 
@@ -192,37 +191,6 @@ def naming_options(options: type[Options]) -> Iterator[None]:
         if "verify" in names:
             raise ChecksumError(f"{error}; --no-verify loads it unchecked") from error
         raise
-
-
-def option_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
-    """The first error of pydantic as one line; ``names`` holds the name to print for a field.
-
-    >>> from pydantic import TypeAdapter
-    >>> try: TypeAdapter(int).validate_python("many")
-    ... except ValidationError as error: option_fault(error, {})
-    "'many': expected a whole number"
-    """
-    fault, *others = error.errors()
-    where = [str(part) for part in fault["loc"]]
-    name = (names or {}).get(where[0], where[0]) if where else ""
-    if fault["type"] == "missing":
-        return f"{name} is missing" if len(where) == 1 else f"{name}: too few values"
-    if fault["type"] == "value_error":  # a validator's message is complete
-        return f"{name} {fault['ctx']['error']}".strip()
-    # If a value fits none of several types, pydantic has a fault at each (field, type).
-    union = len(where) > 1 and isinstance(fault["loc"][1], str)
-    alternatives = [other for other in others if union and other["loc"][0] == where[0]]
-    first, *more = dict.fromkeys(expected_words(item["msg"]) for item in (fault, *alternatives))
-    hint = ""
-    if fault["type"] == "literal_error":
-        hint = nearest(str(fault["input"]), re.findall(r"'([^']+)'", fault["ctx"]["expected"]))
-    expected = " or ".join([first, *(text.removeprefix("expected ") for text in more)])
-    return f"{name} {_shown(fault['input'])}: {expected}{hint}".strip()
-
-
-def _shown(value: Any) -> str:
-    text = " ".join(map(str, value)) if isinstance(value, list) else repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _options_of(options: type[Options]) -> list[_Option]:

@@ -186,8 +186,8 @@ def capture(model: nn.Module) -> Iterator[Capture]:
         yield seen
     if not any(sublayer.calls for sublayer in seen.values()):
         raise RuntimeError(
-            "no sublayer of this model ran inside the capture: load the translator with"
-            " parts=PLAIN, which runs the model's own forms"
+            "capture saw no run of this model: if a translator runs it, load that with plain parts:"
+            " Translator.load(directory, parts=glassformer.PLAIN)"
         )
 
 

@@ -6,8 +6,9 @@ goes to the end of the queue. An item much longer than the first item of the bat
 batch. So a short request never waits for the end of a long request.
 
 Once a batch takes the last item of a request, longer requests add at most an eighth to the batch.
-The longer requests then wait a moment for the answered client's next request. So a long request
-leaves short requests 0.8 of their speed, and still has items in every batch.
+The longer requests then wait a moment for the answered client's next request. If they still delay
+short requests by more than a quarter, they owe this time, and leave the next batches alone until
+the short requests have had it. So a long request leaves short requests 0.8 of their speed.
 
 The median speed of recent full batches predicts the time of each answer. The server refuses a new
 request whose answer would be late, and the newest requests if batches become slower.
@@ -27,7 +28,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from glassformer.tools.web.security import RefusedError
@@ -44,6 +45,7 @@ _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 _FIXED_COST = 128
 _GROWTH = 8  # a batch that ends a request takes at most an eighth more from other requests
 _PAUSE = 0.25  # after a short request, the thread waits this share of its time for the next one
+_DELAY = 1.25  # a short request beside longer ones takes at most so many times its usual time
 _RECENT = 6  # number of batches whose median speed counts
 _CERTAIN = 0.85  # share of the patience for new requests; later requests and slowness need the rest
 _NEW = 2.0  # seconds since arrival in which a request is new
@@ -63,6 +65,7 @@ class _Request:
     cost_left: int  # cost of the items that no batch has taken
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
+    batches: int = 0  # number of batches with items of this request
     answers: list[Any] = field(default_factory=list)
 
     @property
@@ -106,6 +109,11 @@ class Batcher:
         self._further: dict[Hashable, int] = defaultdict(lambda: _LARGEST_BUDGET)
         # By key, and by whether the batch was full: small batches make a model look too slow.
         self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
+        # By key: the seconds of short requests without longer ones, and the delay beyond `_DELAY`.
+        self._usual: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
+        self._owed: dict[Hashable, float] = defaultdict(float)
+        self._held: list[_Request] = []  # longer requests that leave the running batch alone
+        self._long_before = False  # whether the batch before had items of longer requests
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
@@ -208,12 +216,28 @@ class Batcher:
             seconds = self._answer(batch)
             with self._changed:
                 longer = [request for request in self._running if request.waits]
-                alone = not self._queue and 0 < len(longer) < len(self._running)
+                owed = self._owe(longer)
+                ended = len(longer) < len(self._running)
+                alone = ended and set(self._held).issuperset(self._queue)
                 self._queue.extend(longer)
                 self._running = []
                 self._refuse_late_ones()
-                if alone and not self._closing:
-                    self._changed.wait(_PAUSE * seconds)
+                if alone and self._queue and not self._closing:
+                    self._changed.wait(max(_PAUSE * seconds, min(owed, 2 * seconds)))
+
+    def _owe(self, longer: Sequence[_Request]) -> float:
+        """Count how much the longer requests have delayed the short ones; return what they owe."""
+        key, now = self._running[0].key, time.monotonic()
+        usual = self._usual[key]
+        short = [each for each in self._running if each.batches == 1 and each not in longer]
+        if short:
+            seconds = fmean(now - request.since for request in short)
+            if not longer and not self._long_before:
+                usual.append(seconds)
+            beyond = seconds - _DELAY * fmean(usual) if usual else 0.0
+            self._owed[key] = min(max(self._owed[key] + beyond, 0.0), 2 * _BATCH_SECONDS)
+        self._long_before = bool(longer)
+        return self._owed[key]
 
     def _next_batch(self) -> list[tuple[_Request, int]]:
         """The items of the next batch, each as a request and a place; empty after :meth:`close`."""
@@ -254,9 +278,24 @@ class Batcher:
             left, turns = min(left, self._further[key]), some_left
         if not shared:
             self._further[key] = min(2 * self._further[key], _LARGEST_BUDGET)
+        batch = self._without_debtors(batch)
         self._running = list(dict.fromkeys(request for request, _ in batch))
+        for request in self._running:
+            request.batches += 1
         self._queue = deque(request for request in self._queue if request not in self._running)
         return batch
+
+    def _without_debtors(self, batch: list[tuple[_Request, int]]) -> list[tuple[_Request, int]]:
+        """The batch without the items of begun longer requests, if they owe short requests time."""
+        requests, key = {request for request, _ in batch}, batch[0][0].key
+        short = any(not request.waits and not request.batches for request in requests)
+        owe = short and (self._owed[key] or not self._usual[key])
+        self._held = [request for request in requests if owe and request.waits and request.batches]
+        for request, place in batch:
+            if request in self._held:
+                request.taken -= 1
+                request.cost_left += request.costs[place]
+        return [(request, place) for request, place in batch if request not in self._held]
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> float:
         """Compute the answers and set the futures; return the seconds of the computation."""

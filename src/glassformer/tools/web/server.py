@@ -27,6 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -88,7 +89,8 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> Sub
     """An ASGI app that serves the translators; each key is the name of a bundle.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators share a
-    language pair, or if no pair needs the pivot language `through`.
+    language pair, if no pair needs the pivot language `through`, or if `root_path` is an address of
+    the app.
     """
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
@@ -132,6 +134,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> Sub
     reader = replace(service, max_subwords=of_file.max_subwords)
     FileApi(replace(api, limits=of_file, service=reader)).add_to(app)
     _add_pages(app)
+    _check_root_path(app, settings.root_path)
     for kind in (RefusedError, InputError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _error_response)
     return _guarded(app, settings, metrics)
@@ -169,6 +172,24 @@ def _add_pages(app: FastAPI) -> None:
     folders = {"/look": "look", "/engine": "engine", "/static": ""}
     for path, folder in folders.items():
         app.mount(path, GZipMiddleware(StaticFiles(directory=_STATIC / folder)))
+
+
+def _check_root_path(app: FastAPI, root: str) -> None:
+    """Raise UsageError if clients read an address of the app at `root` or below.
+
+    For such an address the server cannot know whether a proxy has cut `root` off.
+    """
+    folders = [f"{route.path}/" for route in app.routes if isinstance(route, Mount)]
+    routes = [route for route in app.routes if isinstance(route, Route)]
+    read = [*folders, *(route.path for route in routes if "GET" in (route.methods or ()))]
+    taken = [path for path in read if f"{path}/".startswith(f"{root}/")]
+    taken += [path for path in folders if root.startswith(path)]
+    if root and taken:
+        raise UsageError(
+            f"{root}: the server has an address {taken[0]} of its own: choose another path, or let"
+            " a trusted proxy name this one in X-Forwarded-Prefix",
+            argument="root_path",
+        )
 
 
 async def _error_response(request: Request, error: Exception) -> Response:

@@ -81,8 +81,14 @@ class Muon(torch.optim.Optimizer):
         if self._step_supports_amp_scaling:
             self.others.grad_scale, self.others.found_inf = self.grad_scale, self.found_inf
         loss = self.others.step(closure)
+        self.ranks.shares.map(self._change, self.ranks.shares.places())
+        return loss
+
+    @torch.no_grad()  # each thread has a mode of its own
+    def _change(self, place: slice) -> None:
+        """Change the matrices at ``place``."""
         shapes: dict[torch.Size, list[nn.Parameter]] = {}
-        for matrix in self.matrices:
+        for matrix in self.matrices[place]:
             shapes.setdefault(matrix.shape, []).append(matrix)
         directions = self._orthogonal([self._ahead(group) for group in shapes.values()])
         for (shape, group), direction in zip(shapes.items(), directions, strict=True):
@@ -91,7 +97,6 @@ class Muon(torch.optim.Optimizer):
                 change = change.masked_fill(self.found_inf.bool(), 0.0)
             for matrix, difference in zip(group, change, strict=True):
                 matrix.sub_(difference)
-        return loss
 
     def _ahead(self, group: list[nn.Parameter]) -> Float[Tensor, "count rows cols"]:
         """Update the momentum of matrices of one shape; return Nesterov's momentum."""

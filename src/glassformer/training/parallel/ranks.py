@@ -26,6 +26,7 @@ from torch import distributed as dist
 
 from glassformer.support.cores import usable_cores
 from glassformer.support.errors import InputError
+from glassformer.training.parallel.shares import WHOLE, Shares
 
 __all__ = [
     "ALONE",
@@ -55,7 +56,8 @@ class RankLostError(RuntimeError):
 class Ranks:
     """The ranks of a training as rank ``rank`` of ``size`` sees them.
 
-    ``local_size`` ranks run on this machine. ``settings`` holds the settings that rank 0 gave.
+    ``local_size`` ranks run on this machine. ``settings`` holds the settings that rank 0 gave. The
+    threads of this rank divide its rows into ``shares``.
 
     >>> ALONE.sum([torch.ones(2)])
     [tensor([1., 1.])]
@@ -65,6 +67,7 @@ class Ranks:
     size: int
     local_size: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
+    shares: Shares = WHOLE
 
     def share(self) -> slice:
         """This rank's rows of a batch, which are every n-th row, because length sorts the rows."""

@@ -6,6 +6,7 @@ from time import perf_counter
 import torch
 
 from glassformer.config import Precision
+from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
@@ -14,11 +15,15 @@ from glassformer.training.setup.options import MachineOptions
 __all__ = [
     "check_precision",
     "chosen_precision",
+    "chosen_shares",
     "machine_speed",
     "precision_for",
     "product_speed",
     "record_machine",
 ]
+
+_FEWEST_OPERATIONS = 4e9  # of an update, for more than one thread
+_MOST_SHARES = 4
 
 
 def machine_speed(
@@ -59,15 +64,34 @@ def check_precision(precision: str, parts: Parts) -> None:
         )
 
 
-def record_machine(state: RunState, device: torch.device) -> str:
+def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
+    """The number of shares of each batch on a CPU (docs/measurements.md); an update has ``tokens``.
+
+    - 1 if the update is small, because a second thread takes as long to wake as it would save
+    - 0, which leaves the cores to OpenMP, if other parts than FAST's possibly draw random numbers
+      or keep values: threads would mix these up
+    - else a share for each core, to the number at which Python's lock holds the threads up
+    """
+    operations = 3 * tokens * sum(weight.numel() for weight in model.parameters())
+    if operations < _FEWEST_OPERATIONS:
+        return 1
+    other = {"dropout", "losses", "mixed_precision", "muon", *parts.own_model} & {*parts.own}
+    if other or parts.dropout is not FAST.dropout or model.config.attention_dropout:
+        return 0
+    return min(torch.get_num_threads(), _MOST_SHARES)
+
+
+def record_machine(state: RunState, device: torch.device, shares: int) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
-    The line is empty for a new run, and for a run that goes on as it began.
+    A run keeps the ``shares`` of its beginning. The line is empty for a new run, and for a run that
+    goes on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
-    machine = {"device": device.type, "ranks": ranks, "threads": torch.get_num_threads()}
-    if device.type != "cpu":
-        del machine["threads"]
+    machine = {"device": device.type, "ranks": ranks}
+    if device.type == "cpu":
+        kept = state.machine.get("shares", 0) if state.update else shares
+        machine |= {"threads": torch.get_num_threads(), "shares": kept if ranks == 1 else 0}
     before, state.machine = state.machine, machine
     changed = [name for name, value in machine.items() if before.get(name, value) != value]
     if not changed:
@@ -77,35 +101,37 @@ def record_machine(state: RunState, device: torch.device) -> str:
 
 
 def precision_for(device: torch.device) -> Precision:
-    """The precision in which this machine, by a measurement, multiplies faster.
+    """The precision in which this machine multiplies faster, by a measurement.
 
+    A GPU says whether it has bf16 units; a T4 has none, and emulates bf16 slowly.
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
     detects such a CPU in a moment. Other CPUs are sometimes slower in a tiny product too, because
     bf16 copies operands. So for the tiny product, an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     for size, gain in ((64, 0.125), (512, 1.5)):
-        if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
+        rounded, exact = (min(_times(size, dtype)) for dtype in (torch.bfloat16, torch.float32))
+        if rounded * gain > exact:
             return "float32"
     return "bfloat16"
 
 
 def product_speed(precision: Precision) -> float:
-    """The operations a second of this CPU's matrix products.
+    """The operations a second of this CPU's matrix products, beside what else the CPU does now.
 
     >>> product_speed("float32") > 1e8
     True
     """
-    return 2 * 512**3 / _seconds(512, torch.bfloat16 if precision == "bfloat16" else torch.float32)
+    times = _times(512, torch.bfloat16 if precision == "bfloat16" else torch.float32, least=0.5)
+    return 2 * 512**3 * len(times) / sum(times)
 
 
-def _seconds(size: int, dtype: torch.dtype) -> float:
-    """The seconds of the fastest of five equal matrix products; other programs may delay some."""
-    matrix = torch.ones(size, size, dtype=dtype)
-    times = []
-    for _ in range(5):
+def _times(size: int, dtype: torch.dtype, least: float = 0.0) -> list[float]:
+    """The seconds of each of at least five equal matrix products, which take ``least`` seconds."""
+    matrix, times = torch.ones(size, size, dtype=dtype), list[float]()
+    while len(times) < 5 or sum(times) < least:
         begin = perf_counter()
         matrix @ matrix
         times.append(perf_counter() - begin)
-    return min(times)
+    return times

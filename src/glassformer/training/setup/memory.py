@@ -6,11 +6,12 @@ from glassformer.training.setup.options import TrainConfig
 __all__ = ["memory_needed"]
 
 # Bytes of a process, of a weight in an update (weight, gradient, Adam's moments, the loss), of a
-# weight with a validation's decoder, and of each number of width that a layer keeps of a token.
-_PROCESS, _UPDATED, _VALIDATED, _KEPT = 250e6, 18, 24, 96
+# weight with a validation's decoder, of each further share's gradient of a weight, and of each
+# number of width that a layer keeps of a token.
+_PROCESS, _UPDATED, _VALIDATED, _SHARED, _KEPT = 250e6, 18, 24, 4, 96
 
 
-def memory_needed(model: Transformer, config: TrainConfig) -> str:
+def memory_needed(model: Transformer, config: TrainConfig, shares: int) -> str:
     """A line about the greatest memory of a training, and about what would lower it."""
     settings, tokens = model.config, config.batch_tokens or 0
     weights = sum(weight.numel() for weight in model.parameters())
@@ -18,7 +19,8 @@ def memory_needed(model: Transformer, config: TrainConfig) -> str:
     embedded = sum(table.numel() for table in tables)
     layers = (settings.num_encoder_layers + settings.num_decoder_layers) / 2
     batch = _KEPT * settings.d_model * layers * tokens
-    size = max(_VALIDATED * weights, _UPDATED * weights + batch) + _PROCESS
+    updated = _UPDATED + _SHARED * max(0, shares - 1)
+    size = max(_VALIDATED * weights, updated * weights + batch) + _PROCESS
     lower = [f"a smaller {'parent' if config.parent else 'model'}"]
     if batch > size / 4:
         lower.insert(0, f"batch_tokens below {tokens:,}")

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from glassformer.bundle import check_bundle
-from glassformer.support.errors import InputError
+from glassformer.support.errors import InputError, UsageError
 from glassformer.support.files import write_atomically
 from glassformer.support.hashes import sha256_of_all
 from glassformer.support.strangers import check_regular, read_json, read_yaml
@@ -82,12 +81,9 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     names = TrainConfig.model_fields
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        reason = " ".join([*map(str, fault["loc"]), fault["msg"].removeprefix("Value error, ")])
-        raise InputError(
-            f"{run.options}: {reason}: remove the file to record the options anew"
-        ) from error
+    except UsageError as error:
+        remedy = "remove the file to record the options anew"
+        raise InputError(f"{run.options}: {error}: {remedy}") from error
     for name, field in names.items():
         before, now = getattr(begun, name), getattr(config, name)
         left_open = now is None and field.default is None

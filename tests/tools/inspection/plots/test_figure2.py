@@ -8,6 +8,7 @@ import torch
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.tools.inspection.plots.figure2 import attention_shapes, plot_figure2
 from glassformer.tools.learn.lesson import lesson
+from tests.tables import every
 
 
 def shapes_of_a_pass(d_model, num_heads, *, batch, q_len, k_len):
@@ -39,9 +40,31 @@ def test_figure_2_shows_them_in_the_order_of_the_sums(d_model, num_heads):
     assert drawn == [str(shapes[name]) for name in scaled + joint]
 
 
-def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="d_model 10 is not divisible by num_heads 3"):
-        plot_figure2(10, 3)
+@every(("num_heads", "d_model", "size"), [(96, 12_288, 2_048), (10_000, 10**9, 10**9)])
+def test_the_results_of_large_sizes_stand_beside_the_boxes(num_heads, d_model, size):
+    figure = plot_figure2(d_model, num_heads, batch=size, q_len=size, k_len=size)
+    [axes] = figure.axes
+    figure.draw_without_rendering()
+    texts = [text for text in axes.texts if text.get_text() and text.get_ha() == "left"]
+    results = [text.get_window_extent() for text in texts]
+    boxes = [box.get_window_extent() for box in axes.patches]
+    assert len(results) == len(boxes) == 10
+    for result in results:
+        assert result.x1 < figure.bbox.x1
+        assert not [box for box in boxes if result.overlaps(box)]
+
+
+@every(
+    ("sizes", "message"),
+    [
+        ({"num_heads": 3}, "d_model 10 is not divisible by num_heads 3"),
+        ({"q_len": 0}, "plot_figure2 takes a whole number from 1 as q_len, got 0"),
+        ({"k_len": 7.0}, "plot_figure2 takes a whole number from 1 as k_len, got 7.0"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        plot_figure2(**{"d_model": 10, "num_heads": 5} | sizes)
 
 
 def test_the_lesson_shows_them():

@@ -2,7 +2,7 @@ import builtins
 import importlib
 import io
 import sys
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +109,17 @@ def test_another_number_of_axes_is_one_line_with_the_name(call, axes):
     if axes not in fits:
         with pytest.raises(ValueError, match=rf"^{call}: expected a tensor \(.*choose a part.*$"):
             getattr(glassformer, call)(values)
+
+
+def test_the_attentions_of_transformers_are_layers():
+    layers = tuple(torch.rand(3, 1, 2, 5, 7).softmax(-1))
+    panels = tensors.plot_attention(layers).axes[:6]
+    for panel, (layer, head) in zip(panels, product(range(3), range(2)), strict=True):
+        assert panel.get_title() == f"layer {layer + 1}, head {head + 1}"
+        np.testing.assert_array_equal(shown(panel), layers[layer][0, head])
+    assert tensors.plot_attention([*layers], rows="block").axes[5].get_title() == "block 3, head 2"
+    with pytest.raises(ValueError, match=r"got \(3, 4, 2, 5, 7\): choose a part of a larger one"):
+        tensors.plot_attention(tuple(torch.rand(3, 4, 2, 5, 7)))
 
 
 def test_names_of_panels_are_one_for_each():

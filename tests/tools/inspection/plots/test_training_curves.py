@@ -6,6 +6,7 @@ import pytest
 from glassformer.support.errors import InputError
 from glassformer.tools.inspection.plots import schedule as training
 from glassformer.tools.inspection.plots import training_curves as curves
+from tests.tables import every
 
 
 def test_schedule_peaks_at_the_warm_up():
@@ -14,6 +15,33 @@ def test_schedule_peaks_at_the_warm_up():
         peak = line.get_ydata().argmax()
         assert abs(line.get_xdata()[peak] - warmup) <= 2
         assert line.get_ydata()[peak] == pytest.approx((d_model * warmup) ** -0.5, rel=5e-3)
+
+
+def test_24_schedules_are_told_apart():
+    pairs = [(2**width, 1_000 * place) for width in range(4, 10) for place in range(1, 5)]
+    figure = training.plot_schedule(pairs)
+    assert len({(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}) == 24
+    figure.draw_without_rendering()
+    [legend], [axes] = figure.legends, figure.axes
+    assert not legend.get_window_extent().overlaps(axes.get_window_extent())
+    assert axes.get_window_extent().height > figure.bbox.height / 2
+
+
+@every(
+    ("settings", "updates", "message"),
+    [
+        ([(8, 8)] * 25, 9, r"plot_schedule takes 1-24 pairs \(d_model, warmup\), got \[\("),
+        ([], 9, r"plot_schedule takes 1-24 pairs .* got \[\]$"),
+        ((512, 4000), 9, r"plot_schedule takes 1-24 pairs .* got \(512, 4000\)$"),
+        ([(0, 100)], 9, "noam_schedule takes a whole number from 1 as d_model, got 0"),
+        ([(512, "100")], 9, "noam_schedule takes a whole number from 1 as warmup, got '100'"),
+        ([(512, 100)], 0, "noam_schedule: updates count from 1, got 0"),
+    ],
+)
+@pytest.mark.usefixtures("own_messages")
+def test_no_schedules(settings, updates, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        training.plot_schedule(settings, updates=updates)
 
 
 def records():

@@ -1,5 +1,6 @@
 """The converted model beside the bundle: made once, made anew for other weights; the workers."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -156,6 +157,15 @@ def test_a_bundle_that_cannot_be_written_to_is_converted_elsewhere(
     assert translator.translate(["A dog."])[0].text
     assert len(list(elsewhere.iterdir())) == 1
     del translator
+    assert not list(elsewhere.iterdir())
+
+    def full(_, place, **__):
+        (place / "model.bin").touch()
+        raise OSError(errno.ENOSPC, "No space left on device", str(place))
+
+    monkeypatch.setattr(ctranslate2_load, "export_ctranslate2", full)
+    with pytest.raises(OSError, match="No space left"):
+        loaded(directory)
     assert not list(elsewhere.iterdir())
 
 

@@ -108,7 +108,8 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _drawn(figure: Figure, form: str, *, dpi: int) -> bytes:
-    figure.draw_without_rendering()  # lays the figure out, so that saving knows the true sizes
+    if len(figure.axes) < 20:  # a second layout fits labels better; for many maps it takes seconds
+        figure.draw_without_rendering()
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
         metadata = {"Date": None} if form == "svg" else None

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.config import check_width
+from glassformer.config import check_arguments, check_width
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.tools.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 
@@ -12,7 +12,7 @@ __all__ = ["attention_shapes", "plot_figure2"]
 
 _WIDTH, _HEIGHT, _STEP = 2.4, 0.46, 0.92  # in inches: width and height of a box, box to box
 _TINTS = {"MatMul": "#c6dbef", "SoftMax": "#c7e9c0", "Scaled Dot-Product Attention": "#9ecae1"}
-_BOTTOM = 5.3
+_BOTTOM, _LETTER = 5.3, 0.067  # a letter of a result
 
 
 def attention_shapes(
@@ -54,38 +54,33 @@ def plot_figure2(
     >>> plot_figure2(16, 4).get_size_inches().tolist()
     [9.6, 5.8]
     """
+    sizes = {"d_model": d_model, "num_heads": num_heads}
+    check_arguments("plot_figure2", **sizes, batch=batch, q_len=q_len, k_len=k_len)
     check_width(d_model, num_heads)
     d_head = d_model // num_heads
     query, key = (f"({batch}, {length}, {d_model})" for length in (q_len, k_len))
     queries, keys = (f"({batch}, {num_heads}, {length}, {d_head})" for length in (q_len, k_len))
     weights = f"({batch}, {num_heads}, {q_len}, {k_len})"
-    figure, axes = sheet(9.6, 5.8)
-    _column(
-        axes,
-        0.6,
-        "Scaled Dot-Product Attention",
-        f"Q {queries}\nK, V {keys}",
-        (
-            ("MatMul", f"Q Kᵀ {weights}"),
-            ("Scale", "divided by √d_head"),
-            ("Mask (opt.)", "hidden: −∞"),
-            ("SoftMax", f"weights {weights}"),
-            ("MatMul", f"weights · V {queries}"),
-        ),
+    scaled = (
+        ("MatMul", f"Q Kᵀ {weights}"),
+        ("Scale", "divided by √d_head"),
+        ("Mask (opt.)", "hidden: −∞"),
+        ("SoftMax", f"weights {weights}"),
+        ("MatMul", f"weights · V {queries}"),
     )
-    _column(
-        axes,
-        5.4,
-        "Multi-Head Attention",
-        f"Q {query}\nK, V {key}",
-        (
-            ("Linear, for Q, K and V", f"Q {query}"),
-            ("Split", f"{num_heads} heads {queries}"),
-            ("Scaled Dot-Product Attention", queries),
-            ("Concat", query),
-            ("Linear", query),
-        ),
+    joint = (
+        ("Linear, for Q, K and V", f"Q {query}"),
+        ("Split", f"{num_heads} heads {queries}"),
+        ("Scaled Dot-Product Attention", queries),
+        ("Concat", query),
+        ("Linear", query),
     )
+    # The right edge of each column's results.
+    first, second = (3.2 + _LETTER * max(len(text) for _, text in x) for x in (scaled, joint))
+    left = max(5.4, first + 0.2)
+    figure, axes = sheet(max(9.6, left - 0.6 + second), 5.8)
+    _column(axes, 0.6, "Scaled Dot-Product Attention", f"Q {queries}\nK, V {keys}", scaled)
+    _column(axes, left, "Multi-Head Attention", f"Q {query}\nK, V {key}", joint)
     return figure
 
 

@@ -123,6 +123,7 @@ def plot_attention(
     """A panel for each map of attention weights, or of scores before the softmax, on one scale.
 
     The axes are ``(q_len, k_len)``, ``(heads, q_len, k_len)``, or ``(batch, heads, q_len, k_len)``.
+    A list of layers, each ``(1, heads, q_len, k_len)``, is the ``attentions`` of transformers.
     ``rows`` and ``columns`` name the panels: ``rows="layer"`` if the first axis counts layers, or a
     list of names. The keys of a square map are the queries by default. In a single small map the
     squares hold the weights in hundredths.
@@ -133,6 +134,9 @@ def plot_attention(
     'layer 2, head 3'
     """
     shapes = ("q_len k_len", "heads q_len k_len", "batch heads q_len k_len")
+    listed = weights if isinstance(weights, list | tuple) else ()
+    if {getattr(each, "shape", ())[:-3] for each in listed} == {(1,)}:
+        weights, rows = [layer[0] for layer in weights], "layer" if rows == "sentence" else rows
     tensor = _tensor("plot_attention", weights, *shapes)
     if tensor.dtype == torch.bool:
         raise TypeError("plot_attention: expected weights, got a mask: draw it with plot_mask")

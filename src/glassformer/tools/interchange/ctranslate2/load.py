@@ -117,7 +117,11 @@ def _kept_in_bundle(bundle: Bundle, folder: Path, quantization: str) -> tuple[Pa
         _convert(bundle, converted, quantization)
     except OSError:  # the bundle belongs to another user, or its disk is read-only
         temporary = Path(tempfile.mkdtemp(prefix="glassformer-"))
-        export_ctranslate2(bundle, temporary, quantization=quantization)
+        try:
+            export_ctranslate2(bundle, temporary, quantization=quantization)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
         return temporary, True
     for outdated in folder.glob(f"{quantization}-*"):  # models of earlier weights
         if outdated != converted:

@@ -1,0 +1,106 @@
+"""The forecast of a run's end, by a clock that the test sets."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.training import forecast as module
+from glassformer.training.forecast import Forecast
+from glassformer.training.schedule import Schedule, SteadyPace
+
+
+class Clock:
+    """The time of a run, which its updates and validations move on."""
+
+    def __init__(self):
+        self.now = 1_000.0
+
+    def monotonic(self):
+        return self.now
+
+    time = monotonic
+
+    def localtime(self, seconds):
+        return seconds
+
+    def strftime(self, _, seconds):
+        return f"{seconds:.1f}"
+
+
+def told(clock, *, updates, seconds, validation, validations=10, scoring=2.0, cores=0, computed=2):
+    """The lines of a run by update, and its true end; ``seconds(update)`` is an update's time."""
+    pace = SteadyPace(Schedule(updates, 8), validations)
+    forecast, lines = Forecast(pace, validations, scoring=scoring, cores=cores), {}
+    for update in range(1, updates + 1):
+        spent = seconds(update)
+        clock.now += spent
+        forecast.updated(spent, computed=computed * spent)
+        if pace.validation_due(update):
+            clock.now += validation
+            forecast.validated(validation)
+        lines[update] = list(forecast.lines(update))
+    return lines, clock.now + scoring * validation
+
+
+def end_of(line):
+    return float(re.search(r"left, until ([0-9.]+)$", line)[1])
+
+
+@given(
+    st.integers(40, 2_000),
+    st.floats(0.01, 20.0),
+    st.floats(0.0, 0.3),
+    st.integers(10, 25),
+    st.sampled_from([0.2, 1.0, 6.0]),
+)
+def test_after_a_tenth_the_end_is_known_to_a_quarter(updates, each, share, validations, change):
+    """Though the machine becomes slower or quicker near the beginning."""
+    clock, began = Clock(), 1_000.0
+    validation = share * updates * each / validations
+
+    def seconds(update):
+        return each * (change if update > updates / 50 else 1.0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "time", clock)
+        lines, end = told(
+            clock, updates=updates, seconds=seconds, validation=validation, validations=validations
+        )
+
+    early = [line for update, told in lines.items() if update <= updates / 10 + 1 for line in told]
+    if end - began > 60:
+        assert early
+    for line in early[-1:]:
+        assert abs(end_of(line) - end) < 0.25 * (end - began) + module._SLACK
+    assert sum(map(len, lines.values())) < 12  # a steady run is not told again and again
+
+
+def test_a_line_says_the_time_left_and_another_corrects_it(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+
+    lines, _ = told(clock, updates=100, seconds=lambda _: 1.0, validation=0.0)
+    assert [line for each in lines.values() for line in each] == [
+        "about 1:37 min left, until 1100.0"
+    ]
+
+    lines, _ = told(clock, updates=100, seconds=lambda n: 1 + 2 * (n > 50), validation=0.0)
+    first, *corrected = (line for each in lines.values() for line in each)
+    assert first.startswith("about 1:37 min left")
+    assert corrected
+    assert all(line.startswith("now about ") for line in corrected)
+
+
+@pytest.mark.parametrize(("computed", "count"), [(2.0, 0), (1.3, 1)])
+def test_another_program_is_told_once_if_threads_wait_awake(computed, count, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+
+    for cores in (0, 2):
+        lines, _ = told(
+            clock, updates=90, seconds=lambda _: 1.0, validation=0.0, cores=cores, computed=computed
+        )
+        found = [line for each in lines.values() for line in each if "threads=1" in line]
+        assert len(found) == (count if cores else 0)
