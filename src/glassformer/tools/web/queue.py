@@ -63,6 +63,7 @@ class _Request:
     costs: Sequence[int]
     since: float  # time of arrival on the monotonic clock
     cost_left: int  # cost of the items that no batch has taken
+    short: bool  # whether all items cost no more than the fixed time of a batch
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
     answers: list[Any] = field(default_factory=list)
@@ -111,8 +112,6 @@ class Batcher:
         # By key: the seconds of short requests without longer ones, and what longer ones owe.
         self._usual: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._owed: dict[Hashable, float] = defaultdict(float)
-        self._short: list[_Request] = []  # requests with all items in the running batch
-        self._held: list[_Request] = []  # longer requests that leave the running batch alone
         self._long_before = False  # whether the batch before had items of longer requests
         self._changed = threading.Condition()
         self._closing = False
@@ -135,7 +134,8 @@ class Batcher:
         Raises RefusedError if the answers cannot come in time, RuntimeError after :meth:`close`.
         """
         costs = costs or [1] * len(items)
-        request = _Request(key, function, items, costs, time.monotonic(), sum(costs))
+        cost, now = sum(costs), time.monotonic()
+        request = _Request(key, function, items, costs, now, cost, cost <= _FIXED_COST)
         if not items:
             request.future.set_result([])
             return request.future
@@ -216,24 +216,24 @@ class Batcher:
             seconds = self._answer(batch)
             with self._changed:
                 longer = [request for request in self._running if request.waits]
-                owed = self._owe(longer)
-                alone = self._short and set(self._held).issuperset(self._queue)
+                owed, short = self._owe(), any(request.short for request in self._running)
                 self._queue.extend(longer)
+                alone = short and not any(request.short for request in self._queue)
                 self._running = []
                 self._refuse_late_ones()
                 if alone and self._queue and not self._closing:
                     self._changed.wait(max(_PAUSE * seconds, min(owed, 2 * seconds)))
 
-    def _owe(self, longer: Sequence[_Request]) -> float:
+    def _owe(self) -> float:
         """Count by how much the longer requests delay the short ones; return what they owe."""
-        key = self._running[0].key
-        if self._short:
-            seconds = time.monotonic() - fmean(request.since for request in self._short)
-            if not longer and not self._long_before:
+        key, short = self._running[0].key, [each for each in self._running if each.short]
+        if short:
+            seconds = time.monotonic() - fmean(request.since for request in short)
+            if len(short) == len(self._running) and not self._long_before:
                 self._usual[key].append(seconds)
             beyond = seconds - _DELAY * fmean(self._usual[key] or [seconds])
             self._owed[key] = min(max(self._owed[key] + beyond, 0.0), 2 * _BATCH_SECONDS)
-        self._long_before = bool(longer)
+        self._long_before = len(short) < len(self._running)
         return self._owed[key]
 
     def _next_batch(self) -> list[tuple[_Request, int]]:
@@ -281,15 +281,15 @@ class Batcher:
         return batch
 
     def _without_debtors(self, batch: list[tuple[_Request, int]]) -> list[tuple[_Request, int]]:
-        """The batch without the items of begun longer requests, if they owe short requests time."""
+        """The batch without the items of longer requests, if they owe short requests time."""
         counts, key = Counter(request for request, _ in batch), batch[0][0].key
-        self._short = [each for each in counts if counts[each] == len(each.items)]
-        owe = self._short and (self._owed[key] or not self._usual[key])
-        self._held = [each for each in counts if owe and each.waits and each.taken > counts[each]]
-        for request in self._held:
+        longer = [request for request in counts if not request.short]
+        if len(longer) == len(counts) or (self._usual[key] and not self._owed[key]):
+            return batch
+        for request in longer:
             request.taken -= counts[request]
             request.cost_left = sum(request.costs[request.taken :])
-        return [(request, place) for request, place in batch if request not in self._held]
+        return [(request, place) for request, place in batch if request.short]
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> float:
         """Compute the answers and set the futures; return the seconds of the computation."""
