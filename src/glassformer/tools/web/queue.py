@@ -6,9 +6,9 @@ goes to the end of the queue. An item much longer than the first item of the bat
 batch. So a short request never waits for the end of a long request.
 
 Once a batch takes the last item of a request, longer requests add at most an eighth to the batch.
-The longer requests then wait a moment for the answered client's next request. If they still delay
-short requests by more than a quarter, they owe this time, and leave the next batches alone until
-the short requests have had it. So a long request leaves short requests 0.8 of their speed.
+The longer requests then wait a moment for the answered client's next request. If they delay short
+requests by more than a quarter, they owe this time, and stay out of batches until it is made up.
+So a long request leaves short requests 0.8 of their speed.
 
 The median speed of recent full batches predicts the time of each answer. The server refuses a new
 request whose answer would be late, and the newest requests if batches become slower.
@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -63,9 +63,9 @@ class _Request:
     costs: Sequence[int]
     since: float  # time of arrival on the monotonic clock
     cost_left: int  # cost of the items that no batch has taken
+    short: bool  # whether all items cost no more than the fixed time of a batch
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
-    batches: int = 0  # number of batches with items of this request
     answers: list[Any] = field(default_factory=list)
 
     @property
@@ -109,10 +109,9 @@ class Batcher:
         self._further: dict[Hashable, int] = defaultdict(lambda: _LARGEST_BUDGET)
         # By key, and by whether the batch was full: small batches make a model look too slow.
         self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
-        # By key: the seconds of short requests without longer ones, and the delay beyond `_DELAY`.
+        # By key: the seconds of short requests without longer ones, and what longer ones owe.
         self._usual: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._owed: dict[Hashable, float] = defaultdict(float)
-        self._held: list[_Request] = []  # longer requests that leave the running batch alone
         self._long_before = False  # whether the batch before had items of longer requests
         self._changed = threading.Condition()
         self._closing = False
@@ -135,7 +134,8 @@ class Batcher:
         Raises RefusedError if the answers cannot come in time, RuntimeError after :meth:`close`.
         """
         costs = costs or [1] * len(items)
-        request = _Request(key, function, items, costs, time.monotonic(), sum(costs))
+        cost, now = sum(costs), time.monotonic()
+        request = _Request(key, function, items, costs, now, cost, cost <= _FIXED_COST)
         if not items:
             request.future.set_result([])
             return request.future
@@ -216,27 +216,24 @@ class Batcher:
             seconds = self._answer(batch)
             with self._changed:
                 longer = [request for request in self._running if request.waits]
-                owed = self._owe(longer)
-                ended = len(longer) < len(self._running)
-                alone = ended and set(self._held).issuperset(self._queue)
+                owed, short = self._owe(), any(request.short for request in self._running)
                 self._queue.extend(longer)
+                alone = short and not any(request.short for request in self._queue)
                 self._running = []
                 self._refuse_late_ones()
                 if alone and self._queue and not self._closing:
                     self._changed.wait(max(_PAUSE * seconds, min(owed, 2 * seconds)))
 
-    def _owe(self, longer: Sequence[_Request]) -> float:
-        """Count how much the longer requests have delayed the short ones; return what they owe."""
-        key, now = self._running[0].key, time.monotonic()
-        usual = self._usual[key]
-        short = [each for each in self._running if each.batches == 1 and each not in longer]
+    def _owe(self) -> float:
+        """Count by how much the longer requests delay the short ones; return what they owe."""
+        key, short = self._running[0].key, [each for each in self._running if each.short]
         if short:
-            seconds = fmean(now - request.since for request in short)
-            if not longer and not self._long_before:
-                usual.append(seconds)
-            beyond = seconds - _DELAY * fmean(usual) if usual else 0.0
+            seconds = time.monotonic() - fmean(request.since for request in short)
+            if len(short) == len(self._running) and not self._long_before:
+                self._usual[key].append(seconds)
+            beyond = seconds - _DELAY * fmean(self._usual[key] or [seconds])
             self._owed[key] = min(max(self._owed[key] + beyond, 0.0), 2 * _BATCH_SECONDS)
-        self._long_before = bool(longer)
+        self._long_before = len(short) < len(self._running)
         return self._owed[key]
 
     def _next_batch(self) -> list[tuple[_Request, int]]:
@@ -280,22 +277,19 @@ class Batcher:
             self._further[key] = min(2 * self._further[key], _LARGEST_BUDGET)
         batch = self._without_debtors(batch)
         self._running = list(dict.fromkeys(request for request, _ in batch))
-        for request in self._running:
-            request.batches += 1
         self._queue = deque(request for request in self._queue if request not in self._running)
         return batch
 
     def _without_debtors(self, batch: list[tuple[_Request, int]]) -> list[tuple[_Request, int]]:
-        """The batch without the items of begun longer requests, if they owe short requests time."""
-        requests, key = {request for request, _ in batch}, batch[0][0].key
-        short = any(not request.waits and not request.batches for request in requests)
-        owe = short and (self._owed[key] or not self._usual[key])
-        self._held = [request for request in requests if owe and request.waits and request.batches]
-        for request, place in batch:
-            if request in self._held:
-                request.taken -= 1
-                request.cost_left += request.costs[place]
-        return [(request, place) for request, place in batch if request not in self._held]
+        """The batch without the items of longer requests, if they owe short requests time."""
+        counts, key = Counter(request for request, _ in batch), batch[0][0].key
+        longer = [request for request in counts if not request.short]
+        if len(longer) == len(counts) or (self._usual[key] and not self._owed[key]):
+            return batch
+        for request in longer:
+            request.taken -= counts[request]
+            request.cost_left = sum(request.costs[request.taken :])
+        return [(request, place) for request, place in batch if request.short]
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> float:
         """Compute the answers and set the futures; return the seconds of the computation."""

@@ -89,8 +89,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> Sub
     """An ASGI app that serves the translators; each key is the name of a bundle.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators share a
-    language pair, if no pair needs the pivot language `through`, or if `root_path` is an address of
-    the app.
+    language pair, no pair needs the pivot language `through`, or the app itself has `root_path`.
     """
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
@@ -175,20 +174,12 @@ def _add_pages(app: FastAPI) -> None:
 
 
 def _check_root_path(app: FastAPI, root: str) -> None:
-    """Raise UsageError if clients read an address of the app at `root` or below.
-
-    For such an address the server cannot know whether a proxy has cut `root` off.
-    """
-    folders = [f"{route.path}/" for route in app.routes if isinstance(route, Mount)]
-    routes = [route for route in app.routes if isinstance(route, Route)]
-    read = [*folders, *(route.path for route in routes if "GET" in (route.methods or ()))]
-    taken = [path for path in read if f"{path}/".startswith(f"{root}/")]
-    taken += [path for path in folders if root.startswith(path)]
-    if root and taken:
+    """Raise UsageError if `root` begins an address that clients read, as nobody could tell them."""
+    routes = [route for route in app.routes if isinstance(route, Mount | Route)]
+    read = [r.path for r in routes if isinstance(r, Mount) or "GET" in (r.methods or ())]
+    if root.split("/")[1:2] in [path.split("/")[1:2] for path in read]:
         raise UsageError(
-            f"{root}: the server has an address {taken[0]} of its own: choose another path, or let"
-            " a trusted proxy name this one in X-Forwarded-Prefix",
-            argument="root_path",
+            f"{root}: the server itself has this address: take another path", argument="root_path"
         )
 
 

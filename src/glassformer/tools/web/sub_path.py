@@ -20,8 +20,7 @@ class SubPath:
     """An ASGI middleware that gives the app ASGI's ``root_path``, a part of ``path``.
 
     A proxy in `trusted` names the path that it has cut off in X-Forwarded-Prefix. Without the
-    header the path is `root`, which a proxy may have cut off or left. If a proxy has left it, the
-    server redirects a reader of `root` to the page, `root` and a slash.
+    header the path is `root`, which a proxy may have cut off or left. GET of `root` redirects.
     """
 
     app: ASGIApp
@@ -34,9 +33,8 @@ class SubPath:
             cut = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
             if host not in self.trusted or not ROOT_PATH.fullmatch(cut):
                 cut = ""
-            root, path = cut or self.root, scope["path"]
-            reads = path == root and scope["method"] in ("GET", "HEAD")  # POST may have a route
-            left = not cut and (reads or path.startswith(f"{root}/"))
+            root, path, method = cut or self.root, scope["path"], scope["method"]
+            left = not cut and (path.startswith(f"{root}/") or (path, method) == (root, "GET"))
             whole = path if left else root + path
             scope = {**scope, "root_path": root, "path": whole}
         await self.app(scope, receive, send)

@@ -71,8 +71,7 @@ def export_hugging_face(
         (place / "README.md").write_text(_readme(bundle, directory.name), "utf-8")
     theirs = their_length_penalty(bundle.length_penalty)
     notes.append(
-        f"length_penalty {theirs:g} stands for {bundle.length_penalty:g}: alike at 20 subwords; a"
-        " beam may rank translations of other lengths differently"
+        f"length_penalty {theirs:g} stands for {bundle.length_penalty:g}: alike at 20 subwords"
     )
     return [f"it is a {family.title} model", *notes]
 

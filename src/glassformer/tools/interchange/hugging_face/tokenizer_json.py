@@ -49,9 +49,8 @@ def tokenizer_json(
     beyond = model.pieces[tokenizer.vocab_size :]
     if model.kind == "bpe" and any(piece.type is PieceType.UNUSED for piece in beyond):
         raise UsageError(
-            "the vocabulary is trimmed: BPE joins subwords by way of missing subwords, and"
-            " tokenizer.json cannot say so: export to ctranslate2 or page, or train without"
-            " --trim-vocabulary"
+            "the vocabulary is trimmed: BPE joins subwords by way of missing ones, as no"
+            " tokenizer.json can: export to ctranslate2 or page, or train without --trim-vocabulary"
         )
     pieces = _pieces(tokenizer, model, size)
     has_bytes = any(piece.type is PieceType.BYTE for piece in pieces)
