@@ -29,19 +29,25 @@ class Clock:
         return f"{seconds:.1f}"
 
 
-def told(clock, *, updates, seconds, validation, validations=10, scoring=2.0, cores=0, computed=2):
-    """The lines of a run by update, and its true end; ``seconds(update)`` is an update's time."""
+def told(clock, *, updates, seconds, validation, cores=0, computed=2, begin=0, **options):
+    """The lines of a run by update, and its true end; ``seconds(update)`` is an update's time.
+
+    Until the first validation, the forecast takes it for the time of 3 updates.
+    """
+    validations = options.get("validations", 10)
     pace = SteadyPace(Schedule(updates, 8), validations)
-    forecast, lines = Forecast(pace, validations, scoring=scoring, cores=cores), {}
-    for update in range(1, updates + 1):
+    every, lines = max(1, updates // validations), {}
+    forecast = Forecast(pace, begin, every=every, validation=3.0, scoring=2.0)
+    forecast.awake = cores
+    for update in range(begin + 1, updates + 1):
         spent = seconds(update)
         clock.now += spent
         forecast.updated(spent, computed=computed * spent)
-        if pace.validation_due(update):
+        if pace.validation_due(update) or update == updates:
             clock.now += validation
-            forecast.validated(validation)
+            forecast.validated(update, validation)
         lines[update] = list(forecast.lines(update))
-    return lines, clock.now + scoring * validation
+    return lines, clock.now + 2.0 * validation
 
 
 def end_of(line):
@@ -75,22 +81,40 @@ def test_after_a_tenth_the_end_is_known_to_a_quarter(updates, each, share, valid
     for line in early[-1:]:
         assert abs(end_of(line) - end) < 0.25 * (end - began) + module._SLACK
     assert sum(map(len, lines.values())) < 12  # a steady run is not told again and again
+    assert not lines[updates]  # the end needs no forecast
 
 
 def test_a_line_says_the_time_left_and_another_corrects_it(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
 
-    lines, _ = told(clock, updates=100, seconds=lambda _: 1.0, validation=0.0)
+    lines, _ = told(clock, updates=100, seconds=lambda _: 1.0, validation=3.0)
     assert [line for each in lines.values() for line in each] == [
-        "about 1:37 min left, until 1100.0"
+        "about 2:13 min left, until 1136.0"
     ]
 
-    lines, _ = told(clock, updates=100, seconds=lambda n: 1 + 2 * (n > 50), validation=0.0)
+    lines, _ = told(clock, updates=100, seconds=lambda n: 1 + 2 * (n > 50), validation=3.0)
     first, *corrected = (line for each in lines.values() for line in each)
-    assert first.startswith("about 1:37 min left")
+    assert first.startswith("about 2:13 min left")
     assert corrected
     assert all(line.startswith("now about ") for line in corrected)
+
+    lines, end = told(clock, updates=100, seconds=lambda _: 1.0, validation=3.0, begin=60)
+    assert [line for each in lines.values() for line in each] == [
+        f"about 55 s left, until {end:.1f}"
+    ]
+
+
+def test_quick_updates_are_told_too_and_a_changing_machine_not_always(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+
+    lines, _ = told(clock, updates=5_000, seconds=lambda _: 0.01, validation=0.0)
+    assert any(lines.values())
+    lines, _ = told(
+        clock, updates=3_000, seconds=lambda n: 3.0 if n // 60 % 2 else 1.0, validation=1.0
+    )
+    assert sum(map(len, lines.values())) < 35
 
 
 @pytest.mark.parametrize(("computed", "count"), [(2.0, 0), (1.3, 1)])

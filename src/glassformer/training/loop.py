@@ -13,6 +13,7 @@ import torch
 
 from glassformer.evaluation import METRIC_NAMES
 from glassformer.model.transformer import Transformer
+from glassformer.support.cores import usable_cores
 from glassformer.support.errors import InputError
 from glassformer.support.progress import working
 from glassformer.support.threads import torch_threads
@@ -43,6 +44,7 @@ __all__ = ["Stopped", "Trainer"]
 
 REPORT_EVERY = 50
 _LOST = 0.03  # the greatest share of the option minutes that a kill can lose
+_VALIDATION = 3.0  # updates of as many tokens that a validation takes, before it is measured
 _SAVING = 1 / 30  # the greatest share of the time for such checkpoints
 
 
@@ -71,10 +73,14 @@ class Trainer:
         self.config, self.checkpoints = self.prepared.config, self.prepared.run.checkpoints
         self._stop, self._losses = StopSignal(), LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
-        machine, cores = self.state.machine, torch.get_num_threads()
-        awake = cores > 1 and machine.get("ranks") == 1 and machine.get("shares") == 0
         self._forecast = Forecast(
-            self.pace, self.config.validations, scoring=self.scoring, cores=cores * awake
+            self.pace,
+            self.state.update,
+            every=max(1, self.pace.updates // self.config.validations),
+            validation=_VALIDATION
+            * sum(batch.tokens for batch in self.validation_set.batches)
+            / ((self.config.batch_tokens or 1) * self.config.accumulate),
+            scoring=self.scoring,
         )
 
     def fit(self, ranks: Ranks = ALONE) -> None:
@@ -88,7 +94,10 @@ class Trainer:
                 " training as on one rank, but faster; more batch_tokens make larger batches"
             )
         cores = ranks.threads(torch.get_num_threads())
-        with Shares(self.state.machine.get("shares", 0), cores) as shares:
+        count = self.state.machine.get("shares", 0) if ranks.size == 1 else 0
+        if ranks.size == 1 and self.state.machine.get("shares") == 0:
+            self._forecast.awake = min(cores, usable_cores())
+        with Shares(count, cores) as shares:
             learner = new_learner(
                 self.model,
                 self.prepared.parts,
@@ -127,12 +136,12 @@ class Trainer:
             last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report(learning_rate=settings[0])
-            for line in self._forecast.lines(state.update):
-                self.reporter.note(line)
             validated = last or self.pace.validation_due(state.update)
             if validated:
                 learner.optimiser.zero_grad(set_to_none=True)  # the decoder takes their memory
                 self._validate()
+            for line in self._forecast.lines(state.update):
+                self.reporter.note(line)
             if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
                 self._save(learner)
                 saved = time.monotonic()
@@ -199,7 +208,7 @@ class Trainer:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
         seconds = time.monotonic() - begin
-        self._forecast.validated(seconds)
+        self._forecast.validated(state.update, seconds)
         state.seconds += seconds
         place = {"kind": "validation", "update": state.update}
         record = {**place, **validation.scores, "seconds": state.seconds}

@@ -83,12 +83,11 @@ class Learner:
             copies = [mixed_precision(each) for each in self._computed_with]
             self._computed_with = [rounded for rounded, _ in copies]
             self._refreshes = [refresh for _, refresh in copies]
-        if self._twins:
-            drawing: Any  # a module that draws random numbers
-            for each, generator in zip(self._computed_with, ranks.shares.generators, strict=True):
-                for drawing in each.modules():
-                    if hasattr(drawing, "generator"):
-                        drawing.generator = generator
+        drawing: Any  # a module that draws random numbers
+        for each, generator in zip(self._computed_with[1:], ranks.shares.generators, strict=True):
+            for drawing in each.modules():
+                if hasattr(drawing, "generator"):
+                    drawing.generator = generator
 
     def update(self, batches: Sequence[Batch], *, rate: float) -> Update:
         """One step of the optimiser on the gradient of all ``batches`` together."""
@@ -103,6 +102,8 @@ class Learner:
         """
         shares, parameters = self.ranks.shares, list(self.model.parameters())
         self.optimiser.zero_grad(set_to_none=True)
+        for twin in self._twins:
+            twin.zero_grad(set_to_none=True)
         shares.seed()
         rows = [[batch.share(place) for batch in batches] for place in shares.places()]
         backward = partial(

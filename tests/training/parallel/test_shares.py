@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 
 import pytest
 import torch
@@ -52,7 +52,7 @@ def test_the_gradient_is_that_of_the_whole_batch(lengths, count, parts):
     gradients = []
     for shares in (1, count):  # of a batch with fewer rows, a share has none
         model = model_of(parts).double()
-        with Shares(shares) as threads:
+        with Shares(shares, cores=3) as threads:
             ranks = replace(ALONE, shares=threads)
             losses = partial(parts.losses, smoothing=0.1)
             learner = Learner(model, adam_of([*model.parameters()]), losses=losses, ranks=ranks)
@@ -69,7 +69,7 @@ def updated(directory, count, *, losses=FAST.losses, precision="float32", **chan
     state = RunState(precision=precision)
     options = TrainConfig(pairs=("a",), run=directory, optimiser="muon", clip=1.0)
     parts = replace(FAST, losses=losses)
-    with Shares(count) as shares:
+    with Shares(count, cores=count) as shares:
         learner = new_learner(
             model_of(**changes),
             parts,
@@ -113,7 +113,7 @@ def test_the_shares_draw_their_own_dropout():
         losses.append(FAST.losses(model, batch, smoothing=smoothing))
         return losses[-1]
 
-    with Shares(2) as shares:
+    with Shares(2, cores=2) as shares:
         model = model_of(dropout=0.5)
         learner = Learner(
             model,
@@ -134,10 +134,10 @@ def test_shares_divide_muons_matrices(tmp_path):
             torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_small_updates_have_one_thread_and_unknown_parts_no_shares():
-    def chosen(model, parts=FAST, tokens=4096):
-        with torch_threads(2):
-            return chosen_shares(model, parts, tokens=tokens)
+def test_small_updates_have_one_thread_and_other_parts_no_shares(monkeypatch):
+    def chosen(model, parts=FAST, tokens=4096, cores=2):
+        monkeypatch.setattr(machine, "usable_cores", lambda: cores)
+        return chosen_shares(model, parts, tokens=tokens)
 
     small, large = model_of(), model_of(source_vocab_size=50_000, target_vocab_size=50_000)
 
@@ -148,15 +148,18 @@ def test_small_updates_have_one_thread_and_unknown_parts_no_shares():
     for parts in (
         PLAIN,
         replace(FAST, dropout=torch.nn.AlphaDropout),
-        replace(FAST, losses=lambda *_, **__: None),
+        replace(FAST, losses=wraps(FAST.losses)(lambda *_, **__: None)),
+        replace(FAST, optimiser=lambda weights: torch.optim.SGD(weights, lr=0.0)),
         replace(FAST, norm=lambda _: torch.nn.Identity()),
     ):
         assert chosen(large, parts) == 0
     dropping = model_of(source_vocab_size=50_000, target_vocab_size=50_000, attention_dropout=0.1)
     assert chosen(dropping) == 0
+    for cores, expected in ((1, 1), (3, 3), (4, 4), (5, 4), (6, 3), (8, 4), (9, 3), (16, 4)):
+        assert chosen(large, cores=cores) == expected
 
 
-def test_a_run_keeps_its_shares_but_on_ranks(monkeypatch):
+def test_a_run_keeps_its_shares(monkeypatch):
     cpu, state = torch.device("cpu"), RunState()
     record_machine(state, cpu, 2)
     state.update = 1
@@ -165,7 +168,7 @@ def test_a_run_keeps_its_shares_but_on_ranks(monkeypatch):
     assert state.machine["shares"] == 2
     monkeypatch.setenv("WORLD_SIZE", "2")
     record_machine(state, cpu, 2)
-    assert state.machine["shares"] == 0
+    assert state.machine["shares"] == 2  # for the time after the ranks
 
     older = RunState(update=7, machine={"device": "cpu"})  # recorded no number
     monkeypatch.delenv("WORLD_SIZE")
@@ -178,6 +181,7 @@ def test_a_run_continues_with_its_shares_and_bits(
 ):
     """On fewer threads than it began with, because a share has one thread on any machine."""
     monkeypatch.setattr(machine, "_FEWEST_OPERATIONS", 0)
+    monkeypatch.setattr(machine, "usable_cores", lambda: 2)
 
     def weights(name, threads):
         with torch_threads(threads):

@@ -19,10 +19,11 @@ Result = TypeVar("Result")
 
 
 class Shares:
-    """``count`` shares of each batch, each on a thread of its own; ``cores`` cores compute them.
+    """``count`` shares of each batch, which as many threads compute as there are ``cores``.
 
-    A single share is the whole batch, on the caller's thread. A count of 0 is a single share too,
-    whose operations OpenMP divides among all cores.
+    Further cores are threads of torch in each share. A single share is the whole batch, on the
+    caller's thread. A count of 0 is a single share too, whose operations OpenMP divides among all
+    cores.
 
     >>> with Shares(2, cores=2) as shares:
     ...     shares.map(str.upper, ["a", "b"])
@@ -32,8 +33,10 @@ class Shares:
     def __init__(self, count: int = 0, cores: int = 1) -> None:
         self.count = max(1, count)
         self.threads = max(1, cores // self.count) if count != 1 else 1  # of torch, for each share
-        self.generators = [torch.Generator() for _ in range(self.count)]
-        self._pool = torch_pool(count, self.threads) if count > 1 else None
+        # The first share draws torch's own random numbers.
+        self.generators = [torch.Generator() for _ in range(self.count - 1)]
+        workers = min(count, cores)
+        self._pool = torch_pool(workers, self.threads) if workers > 1 else None
 
     def __enter__(self) -> "Shares":
         return self
@@ -51,8 +54,8 @@ class Shares:
         return [slice(share, None, self.count) for share in range(self.count)]
 
     def seed(self) -> None:
-        """Seed the shares' random numbers with torch's next random numbers."""
-        for generator in self.generators if self._pool else ():
+        """Seed the generators with torch's next random numbers."""
+        for generator in self.generators:
             generator.manual_seed(int(torch.randint(2**63 - 1, ())))
 
 

@@ -1,13 +1,16 @@
 """The precision of a training on this machine, and the speed of its matrix products."""
 
 import os
+from dataclasses import fields
 from time import perf_counter
 
 import torch
 
 from glassformer.config import Precision
+from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
+from glassformer.support.cores import usable_cores
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.options import MachineOptions
@@ -24,6 +27,9 @@ __all__ = [
 
 _FEWEST_OPERATIONS = 4e9  # of an update, for more than one thread
 _MOST_SHARES = 4
+# The parts that a gradient and a step run.
+_SHARED = [field.name for field in fields(ModelParts)]
+_SHARED += ["model", "losses", "optimiser", "muon", "mixed_precision"]
 
 
 def machine_speed(
@@ -68,30 +74,32 @@ def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
     """The number of shares of each batch on a CPU (docs/measurements.md); an update has ``tokens``.
 
     - 1 if the update is small, because a second thread takes as long to wake as it would save
-    - 0, which leaves the cores to OpenMP, if other parts than FAST's possibly draw random numbers
-      or keep values: threads would mix these up
-    - else a share for each core, to the number at which Python's lock holds the threads up
+    - 0, which leaves the cores to OpenMP, for other parts than FAST's: such parts possibly keep
+      values, draw random numbers, or replace weights, and threads would mix these up
+    - else the number that uses most cores, up to which Python's lock does not hold the threads up
     """
     operations = 3 * tokens * sum(weight.numel() for weight in model.parameters())
-    if operations < _FEWEST_OPERATIONS:
+    cores = usable_cores()
+    if cores == 1 or operations < _FEWEST_OPERATIONS:
         return 1
-    other = {"dropout", "losses", "mixed_precision", "muon", *parts.own_model} & {*parts.own}
-    if other or parts.dropout is not FAST.dropout or model.config.attention_dropout:
+    if model.config.attention_dropout or any(
+        getattr(parts, name) is not getattr(FAST, name) for name in _SHARED
+    ):
         return 0
-    return min(torch.get_num_threads(), _MOST_SHARES)
+    return max(range(2, _MOST_SHARES + 1), key=lambda count: (cores // count * count, count))
 
 
 def record_machine(state: RunState, device: torch.device, shares: int) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
-    A run keeps the ``shares`` of its beginning. The line is empty for a new run, and for a run that
-    goes on as it began.
+    A run keeps the ``shares`` of its beginning; ranks do without. The line is empty for a new run,
+    and for a run that goes on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks}
     if device.type == "cpu":
         kept = state.machine.get("shares", 0) if state.update else shares
-        machine |= {"threads": torch.get_num_threads(), "shares": kept if ranks == 1 else 0}
+        machine |= {"threads": torch.get_num_threads(), "shares": kept}
     before, state.machine = state.machine, machine
     changed = [name for name, value in machine.items() if before.get(name, value) != value]
     if not changed:

@@ -8,7 +8,7 @@ __all__ = ["memory_needed"]
 # Bytes of a process, of a weight in an update (weight, gradient, Adam's moments, the loss), of a
 # weight with a validation's decoder, of each further share's gradient of a weight, and of each
 # number of width that a layer keeps of a token.
-_PROCESS, _UPDATED, _VALIDATED, _SHARED, _KEPT = 250e6, 18, 24, 4, 96
+_PROCESS, _UPDATED, _VALIDATED, _SHARED, _KEPT = 350e6, 18, 24, 4, 96
 
 
 def memory_needed(model: Transformer, config: TrainConfig, shares: int) -> str:
