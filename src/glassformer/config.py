@@ -16,6 +16,7 @@ from glassformer.support.strangers import option_fault, shown
 __all__ = [
     "BEAM",
     "EXTRA_LENGTH",
+    "LARGE",
     "LENGTH_PENALTY",
     "MOST_BEAM",
     "MOST_LENGTH_PENALTY",
@@ -30,6 +31,8 @@ __all__ = [
     "presets",
 ]
 
+LARGE = 512
+"""The smallest d_model of a model whose single sentences are faster on several threads."""
 BEAM = 5
 """The number of hypotheses that beam search follows; the paper has 4 (section 6.1)."""
 MOST_BEAM = 100

@@ -67,8 +67,8 @@ class Forecast:
             )
         left, now = self.left(update), time.monotonic()
         wrong = abs(left - (self._end - now)) > _WRONG * max(left, self._end - now) + _SLACK
-        early = self._measured < self._next_line
-        if early or not (wrong or not self._end) or update >= self._pace.updates:
+        early, ends = self._measured < self._next_line, left < 2 * _SLACK
+        if early or ends or not (wrong or not self._end):
             return
         changed = "now " if self._end else ""
         self._end, self._next_line = now + left, _RARER * self._measured

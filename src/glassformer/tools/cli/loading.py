@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from glassformer.config import EngineName, Options
+from glassformer.config import LARGE, EngineName, Options
 
 if TYPE_CHECKING:
     from glassformer.parts import Parts
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["LoadingOptions", "parts_of", "wait_asleep"]
 
 _OWN_PARTS = "glassformer.tools.cli.own_translator:with_parts"  # with all of the lessons
-_LARGE = 512  # d_model; products of smaller models gain nothing from several threads
 
 
 def wait_asleep() -> None:
@@ -110,7 +109,7 @@ class LoadingOptions(Options):
         with torch_threads(1):
             translators = {str(path): self.load(path, parts=parts) for path in directories}
         small = all(
-            each.engine_name == "torch" and each.model.config.d_model < _LARGE
+            each.engine_name == "torch" and each.model.config.d_model < LARGE
             for each in translators.values()
         )
         if small and not self.threads:

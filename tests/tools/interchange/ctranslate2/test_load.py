@@ -219,7 +219,7 @@ def test_one_sentence_has_up_to_four_threads_and_a_file_one_worker_a_core(
 ):
     monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
     monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
-    workers = Workers(tmp_path, torch.device("cpu"), "float32")
+    workers = Workers(tmp_path, torch.device("cpu"), "float32", most_threads=4)
 
     assert workers.alone == (1, threads)
     assert workers.many == (cores, 1)

@@ -37,6 +37,7 @@ from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.support.errors import InputError
+from glassformer.support.threads import torch_threads
 from glassformer.tools.interchange.ctranslate2.workers import FAULTS, Workers
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ class CTranslate2Engine:
             answers[place] = self._ranked(result, len(sources[place]), options)
         unanswered = [place for place, answer in enumerate(answers) if not answer]
         if unanswered:
-            decoded = self.torch.decode(Job([sources[place] for place in unanswered]), options)
+            again = Job([sources[place] for place in unanswered])
+            with torch_threads(1):  # threads that wait awake would slow CTranslate2's down
+                decoded = self.torch.decode(again, options)
             for place, answer in zip(unanswered, decoded, strict=True):
                 answers[place] = answer
         return answers

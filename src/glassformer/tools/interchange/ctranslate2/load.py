@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 
 from glassformer.bundle import Bundle
+from glassformer.config import LARGE
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.support.errors import InputError, UsageError, check_choice
@@ -40,6 +41,7 @@ __all__ = ["load_auto", "load_ctranslate2"]
 
 _FORMAT = "3"  # version of the converted directory; part of the hash
 _FOLDER = "ctranslate2"
+_MOST_THREADS = 4  # for one sentence, whose products are too small for more threads
 _MOST_CACHED = 8  # conversions, the last loaded ones, that the cache keeps
 _IN_USE = 3600.0  # seconds since the last load in which the cache keeps any conversion
 
@@ -77,8 +79,9 @@ def load_ctranslate2(
         model, temporary = _kept_in_cache(bundle, quantization), False
     else:
         model, temporary = _kept_in_bundle(bundle, directory / _FOLDER, quantization)
+    threads = _MOST_THREADS if bundle.model.config.d_model >= LARGE else 1
     return CTranslate2Engine(
-        Workers(model, device, quantization, temporary=temporary),
+        Workers(model, device, quantization, temporary=temporary, most_threads=threads),
         token_names(bundle.source_tokenizer),
         token_names(bundle.target_tokenizer),
         Vocabulary.of(bundle.target_tokenizer),

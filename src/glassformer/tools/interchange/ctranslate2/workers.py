@@ -17,16 +17,14 @@ __all__ = ["FAULTS", "Workers"]
 
 FAULTS = (RuntimeError, ValueError, LookupError, OverflowError)  # what CTranslate2 raises
 
-_MOST_THREADS = 4  # for one sentence, whose products are too small for more threads
-
 
 class Workers:
     """CTranslate2 translators of the model in ``directory``, each made at its first use.
 
     A file has as many workers as torch has threads. Each worker has one thread, because threads of
-    one sentence would wait for each other. A single sentence has one worker with up to 4 threads. A
-    ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
-    model, InputError names the reason.
+    one sentence would wait for each other. A single sentence has one worker with at most
+    ``most_threads`` threads. A ``temporary`` directory is deleted together with the workers. If
+    CTranslate2 cannot load the model, InputError names the reason.
     """
 
     def __init__(
@@ -36,8 +34,9 @@ class Workers:
         compute_type: str,
         *,
         temporary: bool = False,
+        most_threads: int = 1,
     ) -> None:
-        self.directory = directory
+        self.directory, self._most_threads = directory, most_threads
         self._process = 0  # the process that made the translators
         self._device = device
         self._compute_type = compute_type
@@ -57,9 +56,8 @@ class Workers:
     @cached_property
     def alone(self) -> Any:
         """The translator for a single sentence."""
-        if self.cores == 1:
-            return self.many
-        return self._translator(workers=1, threads=min(_MOST_THREADS, self.cores))
+        threads = min(self._most_threads, self.cores)
+        return self.many if threads == 1 else self._translator(workers=1, threads=threads)
 
     def check_process(self) -> None:
         """Raise UsageError in a fork of the process, where the translators would hang."""
