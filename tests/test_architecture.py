@@ -76,7 +76,7 @@ CORE = {
 }
 # The lines that stood when the last issue landed, docstrings and blank lines counted. ROOM above
 # them is for people from outside; a new number is a commit that says what the lines buy.
-BUDGET = {"src, Python": 38278, "core": 5566, "pages": 7097}
+BUDGET = {"src, Python": 38835, "core": 5699, "pages": 7124}
 ROOM = 1.03
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
