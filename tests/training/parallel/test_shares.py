@@ -155,6 +155,9 @@ def test_small_updates_have_one_thread_and_other_parts_no_shares(monkeypatch):
         assert chosen(large, parts) == 0
     dropping = model_of(source_vocab_size=50_000, target_vocab_size=50_000, attention_dropout=0.1)
     assert chosen(dropping) == 0
+    monkeypatch.setattr(machine, "_MOST_WEIGHTS", 100_000)
+    assert chosen(large) == 0
+    monkeypatch.undo()
     for cores, expected in ((1, 1), (3, 3), (4, 4), (5, 4), (6, 3), (8, 4), (9, 3), (16, 4)):
         assert chosen(large, cores=cores) == expected
 

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _FEWEST_OPERATIONS = 4e9  # of an update, for more than one thread
-_MOST_SHARES = 4
+_MOST_SHARES, _MOST_WEIGHTS = 4, 100_000_000  # for shares
 # The parts that a gradient and a step run.
 _SHARED = [field.name for field in fields(ModelParts)]
 _SHARED += ["model", "losses", "optimiser", "muon", "mixed_precision"]
@@ -74,16 +74,18 @@ def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
     """The number of shares of each batch on a CPU (docs/measurements.md); an update has ``tokens``.
 
     - 1 if the update is small, because a second thread takes as long to wake as it would save
-    - 0, which leaves the cores to OpenMP, for other parts than FAST's: such parts possibly keep
-      values, draw random numbers, or replace weights, and threads would mix these up
+    - 0, which leaves the cores to OpenMP, for a large model, because each share has a gradient of 4
+      bytes a weight; and for other parts than FAST's: such parts possibly keep values, draw random
+      numbers, or replace weights, and threads would mix these up
     - else the number that uses most cores, up to which Python's lock does not hold the threads up
     """
-    operations = 3 * tokens * sum(weight.numel() for weight in model.parameters())
-    cores = usable_cores()
-    if cores == 1 or operations < _FEWEST_OPERATIONS:
+    weights, cores = sum(weight.numel() for weight in model.parameters()), usable_cores()
+    if cores == 1 or 3 * tokens * weights < _FEWEST_OPERATIONS:
         return 1
-    if model.config.attention_dropout or any(
-        getattr(parts, name) is not getattr(FAST, name) for name in _SHARED
+    if (
+        weights > _MOST_WEIGHTS
+        or model.config.attention_dropout
+        or any(getattr(parts, name) is not getattr(FAST, name) for name in _SHARED)
     ):
         return 0
     return max(range(2, _MOST_SHARES + 1), key=lambda count: (cores // count * count, count))
