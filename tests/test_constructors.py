@@ -7,8 +7,16 @@ import torch
 from torch import nn
 
 import glassformer
-from glassformer import DecoderBlock, EncoderBlock, FeedForward, ModelConfig
+from glassformer import (
+    DecoderBlock,
+    EncoderBlock,
+    FeedForward,
+    ModelConfig,
+    noam_schedule,
+    sinusoidal_positions,
+)
 from glassformer.config import Options
+from glassformer.decoding.sampling import Sampling
 from glassformer.model.forms import ModelParts
 from glassformer.model.positions import TableOptions
 from tests.tables import every
@@ -65,3 +73,24 @@ def test_a_wrong_argument_is_named(name, key, kind):
     assert ODD not in taken
     if kind in (int, float) and issubclass(make, nn.Module):
         assert not taken
+
+
+@pytest.mark.usefixtures("own_messages")
+@every(
+    ("call", "right", "keys"),
+    [
+        (Sampling, {}, ["temperature", "top_k", "top_p", "seed"]),
+        (noam_schedule, {"update": 1, "d_model": 8}, ["update", "d_model", "warmup", "factor"]),
+        (sinusoidal_positions, {"length": 3, "d_model": 8}, ["length", "offset"]),
+    ],
+)
+def test_a_wrong_number_is_named(call, right, keys):
+    for key in keys:
+        for value in ("x", None, [], ODD):
+            with pytest.raises((TypeError, ValueError), match=f"^{call.__name__} takes .*{key}"):
+                call(**right | {key: value})
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(ValueError, match=r"^TrainConfig takes its options by name, as name=value"):
+        glassformer.TrainConfig("a.en", "a.de")

@@ -85,7 +85,9 @@ class Options(BaseModel):
     usage_end: ClassVar[str] = "[OPTIONS]"
     """The words after the positionals in the usage line."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *values: Any, **options: Any) -> None:
+        if values:
+            raise UsageError(f"{type(self).__name__} takes its options by name, as name=value")
         try:
             super().__init__(**options)
         except ValidationError as error:
@@ -237,12 +239,21 @@ class ModelConfig(Options):
 
 
 def check_arguments(call: str, **arguments: Any) -> None:
-    """Raise UsageError for an argument of a wrong kind or out of range; most names are of sizes."""
+    """Raise UsageError for an argument of a wrong kind or out of range.
+
+    The name of an argument tells its kind: a share, a function, a class, a module, blocks, or else
+    a size.
+    """
     for name, value in arguments.items():
         if name in ("dropout", "smoothing"):
             wanted = "a number from 0 and below 1"
             right = isinstance(value, Real) and 0 <= float(value) < 1
-        elif name in ("attention", "new_dropout", "new_norm"):
+        elif name == "attention":
+            wanted = "a function (no module, which would have weights)"
+            right = (
+                callable(value) and not isinstance(value, type) and not hasattr(value, "forward")
+            )
+        elif name in ("new_dropout", "new_norm"):
             wanted = "a class or function (no instance)"
             right = callable(value) and (isinstance(value, type) or not hasattr(value, "forward"))
         elif name in ("sublayer", "final_norm"):
@@ -252,7 +263,7 @@ def check_arguments(call: str, **arguments: Any) -> None:
             wanted = "a list of at least one block"
             right = hasattr(value, "__len__") and len(value) > 0 and all(map(callable, value))
         else:
-            least = int(name != "offset")
+            least = int(name not in ("offset", "length"))
             wanted = f"a whole number from {least}"
             whole = isinstance(value, Integral) and not isinstance(value, bool)
             right = whole and least <= value <= 10**9

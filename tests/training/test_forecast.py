@@ -126,5 +126,5 @@ def test_another_program_is_told_once_if_threads_wait_awake(computed, count, mon
         lines, _ = told(
             clock, updates=90, seconds=lambda _: 1.0, validation=0.0, cores=cores, computed=computed
         )
-        found = [line for each in lines.values() for line in each if "threads=1" in line]
+        found = [line for each in lines.values() for line in each if "threads 1" in line]
         assert len(found) == (count if cores else 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypeAlias
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction
+from glassformer.support.errors import check_kind
 
 __all__ = ["Sampling", "follow", "sample", "shape_distribution"]
 
@@ -37,6 +39,8 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            check_kind(value, Real, wants=f"Sampling takes a number as {name}")
         if not 0 < self.temperature < math.inf:
             raise ValueError(f"temperature must be a finite number above 0, not {self.temperature}")
         if self.top_k < 0:

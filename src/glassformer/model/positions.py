@@ -41,6 +41,7 @@ def sinusoidal_positions(
     >>> sinusoidal_positions(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
+    check_arguments("sinusoidal_positions", length=length, d_model=d_model, offset=offset)
     check_width(d_model)
     check_choice("layout", layout, get_args(Layout))
     check_choice("frequencies", frequencies, get_args(Frequencies))

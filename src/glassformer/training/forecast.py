@@ -62,8 +62,8 @@ class Forecast:
         if median(cores for _, cores in self._updates) < _TAKEN * self.awake:
             self.awake = 0  # once
             yield (
-                "this training gets a part of its cores' time: if another program takes the rest,"
-                " threads=1 is quicker beside it"
+                "this training gets a part of its cores' time; if another program takes the rest,"
+                " the run continues more quickly with threads 1"
             )
         left, now = self.left(update), time.monotonic()
         wrong = abs(left - (self._end - now)) > _WRONG * max(left, self._end - now) + _SLACK

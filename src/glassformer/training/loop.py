@@ -44,8 +44,8 @@ __all__ = ["Stopped", "Trainer"]
 
 REPORT_EVERY = 50
 _LOST = 0.03  # the greatest share of the option minutes that a kill can lose
-_VALIDATION = 3.0  # updates of as many tokens that a validation takes, before it is measured
 _SAVING = 1 / 30  # the greatest share of the time for such checkpoints
+_VALIDATION = 3.0  # times the updates of as many tokens: a validation, until one is measured
 
 
 class Stopped(Exception):  # noqa: N818  no error: the run is saved and can continue
@@ -95,7 +95,7 @@ class Trainer:
             )
         cores = ranks.threads(torch.get_num_threads())
         count = self.state.machine.get("shares", 0) if ranks.size == 1 else 0
-        if ranks.size == 1 and self.state.machine.get("shares") == 0:
+        if ranks.size == 1 < cores and self.state.machine.get("shares") == 0:
             self._forecast.awake = min(cores, usable_cores())
         with Shares(count, cores) as shares:
             learner = new_learner(

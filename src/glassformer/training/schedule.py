@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 from glassformer.config import check_arguments
+from glassformer.support.errors import check_kind
 from glassformer.training.setup.options import Decay
 from glassformer.training.time_limit import Deadline
 
@@ -25,6 +27,8 @@ def noam_schedule(
     '0.000699'
     """
     check_arguments("noam_schedule", d_model=d_model, warmup=warmup)
+    for name, value in (("update", update), ("factor", factor)):
+        check_kind(value, Real, wants=f"noam_schedule takes a number as {name}")
     if update < 1:
         raise ValueError(f"noam_schedule: updates count from 1, got {update}")
     return factor * d_model**-0.5 * min(update**-0.5, update * warmup**-1.5)

@@ -174,7 +174,10 @@ def _add_pages(app: FastAPI) -> None:
 
 
 def _check_root_path(app: FastAPI, root: str) -> None:
-    """Raise UsageError if `root` begins an address that clients read, as nobody could tell them."""
+    """Raise UsageError if the server has an address of its own at `root` or below.
+
+    The server cannot know whether a proxy has cut `root` off from such an address.
+    """
     routes = [route for route in app.routes if isinstance(route, Mount | Route)]
     read = [r.path for r in routes if isinstance(r, Mount) or "GET" in (r.methods or ())]
     if root.split("/")[1:2] in [path.split("/")[1:2] for path in read]:

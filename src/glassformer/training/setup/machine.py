@@ -1,4 +1,4 @@
-"""The precision of a training on this machine, and the speed of its matrix products."""
+"""The precision and the shares of a training on this machine, and the speed of its products."""
 
 import os
 from dataclasses import fields
@@ -73,7 +73,8 @@ def check_precision(precision: str, parts: Parts) -> None:
 def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
     """The number of shares of each batch on a CPU (docs/measurements.md); an update has ``tokens``.
 
-    - 1 if the update is small, because a second thread takes as long to wake as it would save
+    - 1 on one core, and if the update is small, because a second thread takes as long to wake as it
+      would save
     - 0, which leaves the cores to OpenMP, for a large model, because each share has a gradient of 4
       bytes a weight; and for other parts than FAST's: such parts possibly keep values, draw random
       numbers, or replace weights, and threads would mix these up
@@ -94,8 +95,8 @@ def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
 def record_machine(state: RunState, device: torch.device, shares: int) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
-    A run keeps the ``shares`` of its beginning; ranks do without. The line is empty for a new run,
-    and for a run that goes on as it began.
+    A run keeps the ``shares`` of its beginning; torchrun's ranks compute without shares. The line
+    is empty for a new run, and for a run that goes on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks}
