@@ -89,8 +89,3 @@ def test_a_wrong_number_is_named(call, right, keys):
         for value in ("x", None, [], ODD):
             with pytest.raises((TypeError, ValueError), match=f"^{call.__name__} takes .*{key}"):
                 call(**right | {key: value})
-
-
-def test_options_are_given_by_name():
-    with pytest.raises(ValueError, match=r"^TrainConfig takes its options by name, as name=value"):
-        glassformer.TrainConfig("a.en", "a.de")

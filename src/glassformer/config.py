@@ -85,9 +85,7 @@ class Options(BaseModel):
     usage_end: ClassVar[str] = "[OPTIONS]"
     """The words after the positionals in the usage line."""
 
-    def __init__(self, *values: Any, **options: Any) -> None:
-        if values:
-            raise UsageError(f"{type(self).__name__} takes its options by name, as name=value")
+    def __init__(self, **options: Any) -> None:
         try:
             super().__init__(**options)
         except ValidationError as error:
