@@ -32,20 +32,23 @@ class Clock:
 def told(clock, *, updates, seconds, validation, cores=0, computed=2, begin=0, **options):
     """The lines of a run by update, and its true end; ``seconds(update)`` is an update's time.
 
-    Until the first validation, the forecast takes it for the time of 3 updates.
+    Until the first validation, the forecast takes it for the time of ``expected`` updates. The
+    first validation takes ``slow`` times as long as the later ones, which come down to that.
     """
     validations = options.get("validations", 10)
     pace = SteadyPace(Schedule(updates, 8), validations)
     every, lines = max(1, updates // validations), {}
-    forecast = Forecast(pace, begin, every=every, validation=3.0, scoring=2.0)
+    expected, slow = options.get("expected", 3.0), options.get("slow", 1.0)
+    forecast = Forecast(pace, begin, every=every, validation=expected, scoring=2.0)
     forecast.awake = cores
     for update in range(begin + 1, updates + 1):
         spent = seconds(update)
         clock.now += spent
         forecast.updated(spent, computed=computed * spent)
         if pace.validation_due(update) or update == updates:
-            clock.now += validation
-            forecast.validated(update, validation)
+            took = validation * (slow + (1 - slow) * min(1.0, 3 * update / updates))
+            clock.now += took
+            forecast.validated(update, took)
         lines[update] = list(forecast.lines(update))
     return lines, clock.now + 2.0 * validation
 
@@ -57,14 +60,20 @@ def end_of(line):
 @given(
     st.integers(40, 2_000),
     st.floats(0.01, 20.0),
-    st.floats(0.0, 0.3),
+    st.floats(0.0, 0.8),
     st.integers(10, 25),
     st.sampled_from([0.2, 1.0, 6.0]),
+    st.tuples(st.floats(0.5, 2.0), st.floats(1.0, 1.3)),
 )
-def test_after_a_tenth_the_end_is_known_to_a_quarter(updates, each, share, validations, change):
-    """Though the machine becomes slower or quicker near the beginning."""
+def test_after_a_tenth_the_end_is_known_to_a_quarter(
+    updates, each, share, validations, change, guess
+):
+    """Though the machine becomes slower or quicker near the beginning, a validation is not as
+    expected, and a model that has hardly learnt takes longer for one.
+    """
     clock, began = Clock(), 1_000.0
     validation = share * updates * each / validations
+    expected, slow = guess[0] * share * updates / validations, guess[1]
 
     def seconds(update):
         return each * (change if update > updates / 50 else 1.0)
@@ -72,7 +81,11 @@ def test_after_a_tenth_the_end_is_known_to_a_quarter(updates, each, share, valid
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "time", clock)
         lines, end = told(
-            clock, updates=updates, seconds=seconds, validation=validation, validations=validations
+            clock,
+            updates=updates,
+            seconds=seconds,
+            **{"validation": validation, "validations": validations},
+            **{"expected": expected, "slow": slow},
         )
 
     early = [line for update, told in lines.items() if update <= updates / 10 + 1 for line in told]
@@ -81,7 +94,8 @@ def test_after_a_tenth_the_end_is_known_to_a_quarter(updates, each, share, valid
     for line in early[-1:]:
         assert abs(end_of(line) - end) < 0.25 * (end - began) + module._SLACK
     assert sum(map(len, lines.values())) < 12  # a steady run is not told again and again
-    assert not lines[updates]  # the end needs no forecast
+    if 2 * validation < 2 * module._SLACK:
+        assert not lines[updates]  # the end needs no forecast
 
 
 def test_a_line_says_the_time_left_and_another_corrects_it(monkeypatch):

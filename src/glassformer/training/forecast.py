@@ -12,7 +12,7 @@ __all__ = ["Forecast"]
 
 _RECENT = 50  # updates
 _FIRST_UPDATES, _FIRST_SECONDS = 3, 3.0  # measured before the first line
-_WRONG, _SLACK = 0.2, 5.0  # share and seconds by which a forecast is wrong and is made anew
+_WRONG, _SLACK = 0.1, 5.0  # share and seconds by which a forecast is wrong and is made anew
 _RARER = 1.25  # the measured time grows by this factor from a line to the next
 _TAKEN = 0.72  # share of the cores' time; with less, other programs have the rest
 
