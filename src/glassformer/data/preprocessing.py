@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from glassformer.data.capitals import in_known_case
+from glassformer.data.edges import Edges
 from glassformer.data.normaliser import Normalisation, Normalised, visible, with_places
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
@@ -32,6 +33,7 @@ __all__ = [
 LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n]+")
+_CELL = re.compile(r"(?:(?!\t| {3})[^\r\n])+")  # a part of a line between tabs or runs of spaces
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
@@ -40,6 +42,7 @@ _MARK = re.compile(
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
 _ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
+_ROW_CELL = re.compile(r"[^|]+")
 _SEVERAL = 0.2  # a model learns several sentences from this share of sources with several
 _LETTERLESS = 0.05  # a model learns to translate numbers from this share of such sources
 
@@ -55,6 +58,15 @@ class SourceLengths:
     """The share of sources with several sentences."""
     letterless: float = 0.0
     """The share of sources without a letter, such as "3/15/2002"."""
+    starts: Sequence[str] | None = None
+    """The signs with which sources begin; None if nobody has counted them."""
+    ends: Sequence[str] | None = None
+    """The signs with which sources end."""
+
+    @property
+    def edges(self) -> Edges:
+        """The signs that the model has learnt at the edges of a text."""
+        return Edges(self.starts, self.ends)
 
     @property
     def has_several(self) -> bool:
@@ -63,12 +75,13 @@ class SourceLengths:
 
     @classmethod
     def of(cls, sources: Sequence[str], language: str | None) -> "SourceLengths":
-        """The lengths of a sample of one or more sources.
+        """The lengths and the edges of a sample of one or more sources.
 
-        >>> SourceLengths.of(["A dog.", "A cat. A dog.", "A man runs."], "en")
-        SourceLengths(median=11, longest=13, several=0.3333, letterless=0.0)
+        >>> lengths = SourceLengths.of(["A dog.", "A cat. A dog.", "A man runs."] * 2, "en")
+        >>> lengths.median, lengths.longest, lengths.several, lengths.ends
+        (11, 13, 0.3333, ('.',))
         """
-        lengths = sorted(map(len, sources))
+        lengths, edges = sorted(map(len, sources)), Edges.of(sources)
         several = sum(len(list(sentence_spans(source, language))) > 1 for source in sources)
         last = len(lengths) - 1
         return cls(
@@ -76,6 +89,8 @@ class SourceLengths:
             lengths[round(0.99 * last)],
             round(several / len(lengths), 4),
             round(sum(not has_letters(source) for source in sources) / len(lengths), 4),
+            starts=edges.starts,
+            ends=edges.ends,
         )
 
 
@@ -142,33 +157,46 @@ class Preprocessing:
 
     def _units(self, text: str, split: bool) -> Iterator[Segment]:
         """The segments of a text, without ids and without a limit of length."""
-        for line in self._lines(text):
+        capitals, edges = self.normalisation == "text", self.lengths and self.lengths.edges
+        for line in self._lines(text, split):
             for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
-                for unit in _unit(line, start, end, capitals=self.normalisation == "text"):
+                for unit in _unit(line, start, end, capitals=capitals, edges=edges):
                     if has_letters(unit.text) or self.reads_numbers:
                         yield unit
+
+    def patterns(self) -> dict[str, object] | None:
+        """The patterns by which a page cuts lines too; None if only line ends cut."""
+        if self.lengths is None:
+            return None
+        patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": _CELL}
+        patterns |= {"mark": _MARK, "sentence": _SENTENCE}
+        return self.lengths.edges.patterns() | {name: p.pattern for name, p in patterns.items()}
 
     @property
     def reads_numbers(self) -> bool:
         """Whether the model translates a line without letters; if not, the line stays."""
         return bool(self.lengths and self.lengths.letterless >= _LETTERLESS)
 
-    def _lines(self, text: str) -> Iterator[Normalised]:
+    def _lines(self, text: str, split: bool) -> Iterator[Normalised]:
+        """The lines of a text, or the cells of a table's lines."""
         for match in _LINE.finditer(text):
-            first = match.start()
-            if self.normalisation == "none":
-                yield Normalised(match.group(), range(first, match.end() + 1))
+            if not split or self.lengths is None:
+                cells = iter([match])
             else:
-                line = with_places(match.group())
-                yield Normalised(line.text, [first + place for place in line.places])
+                cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
+                cells = cell.finditer(text, *match.span())
+            for each in cells:
+                first = each.start()
+                if self.normalisation == "none":
+                    yield Normalised(each.group(), range(first, each.end() + 1))
+                else:
+                    line = with_places(each.group())
+                    yield Normalised(line.text, [first + place for place in line.places])
 
     def _parts(self, line: str) -> Iterator[Span]:
-        """The spans of a line that the model translates one by one, such as cells or sentences."""
+        """The spans of a line that the model translates one by one, such as sentences."""
         if self.lengths is None:
             yield 0, len(line)
-        elif _ROW.fullmatch(line):
-            for cell in re.finditer(r"[^|]+", line):
-                yield from self._groups(line, *cell.span())
         else:
             yield from self._groups(line, self._mark(line), len(line))
 
@@ -202,13 +230,18 @@ class Preprocessing:
             yield first, last
 
 
-def _unit(line: Normalised, start: int, end: int, *, capitals: bool) -> Iterator[Segment]:
-    """The segment from ``start`` to ``end``, without white space at its ends; none if blank."""
+def _unit(
+    line: Normalised, start: int, end: int, *, capitals: bool, edges: Edges | None = None
+) -> Iterator[Segment]:
+    """The segment from ``start`` to ``end``, without white space and ``edges``; none if blank."""
     part = line.text[start:end]
     text = part.strip()
+    start += part.index(text)
+    if edges and text:
+        first, last = edges.span(text)
+        text, start = text[first:last], start + first
     if not text:
         return
-    start += part.index(text)
     places = line.places[start : start + len(text) + 1]
     if capitals and text.isupper() and len(_WORD.findall(text)) > 1:  # several words
         lowered = text[0] + text[1:].lower()

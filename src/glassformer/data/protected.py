@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-__all__ = ["ProtectedSpan", "lost_spans", "measures", "protected_spans"]
+__all__ = ["SPANS", "ProtectedSpan", "lost_spans", "measures", "protected_spans"]
 
 _UNITS = (
     r"[nµmckM]?m[²³]?|[mk]?g|t|[mcd]?[lL]|ha|[kMGT]?Hz|[mkMG]?Wh?|[mk]V|mA|mAh|[kKMGTP]i?B|[kMG]?bit"
@@ -57,7 +57,9 @@ _KINDS = {
     "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
 }
-_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
+#: A pattern of all kinds, each a named group.
+SPANS = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
+_SPAN = re.compile(SPANS)
 # Each span matches this pattern; most texts have no match and need no further search.
 _MAY = re.compile(r"[{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]")
 _SENTENCE_ENDS = ".,;:!?'*_…"

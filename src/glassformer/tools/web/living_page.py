@@ -26,6 +26,7 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle, fact_text
 from glassformer.config import EXTRA_LENGTH
 from glassformer.data.normaliser import INVISIBLE
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.splitting import has_ordinals
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import has_letters, is_unspaced
@@ -37,9 +38,10 @@ from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.figure1 import figure1
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.interchange.stock import require_stock
+from glassformer.tools.web.js_patterns import js_pattern
 from glassformer.tools.web.look.single_file import Face, build_page
 
-__all__ = ["about", "rounded", "unassigned", "write_page"]
+__all__ = ["about", "cutting", "rounded", "unassigned", "write_page"]
 
 _BYTES = {"int8": 1, "float16": 2, "float32": 4}  # bytes of one weight
 _SMALL, _MOST = 25_000_000, 150_000_000  # bounds of a file in bytes
@@ -128,6 +130,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
             "numbers": bundle.preprocessing.reads_numbers,
             "ordinals": has_ordinals(from_language),
             "gap": "" if is_unspaced(to_language) else " ",
+            "cutting": cutting(bundle.preprocessing),
         },
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
@@ -142,6 +145,15 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
 def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     model = base64.b64encode(tokenizer.serialized).decode()
     return {"model": model, "prefix": tokenizer.prefix, "known": tokenizer.known}
+
+
+def cutting(preprocessing: Preprocessing) -> dict[str, Any] | None:
+    """The patterns by which the preprocessing cuts lines, in JavaScript's form."""
+    patterns = preprocessing.patterns()
+    if patterns is None:
+        return None
+    names = {"spans", "row", "rowCell", "cell", "mark", "sentence"}
+    return patterns | {name: js_pattern(str(patterns[name])) for name in names}
 
 
 @cache

@@ -3,6 +3,7 @@
 // sentences.
 
 import { inKnownCase, isUpper } from "./capitals.js";
+import { Edges } from "./edges.js";
 import { hasLetters, isSpace } from "./words.js";
 
 // No sentence ends after an initial, a title, or a number that means "fourth", nor before a small
@@ -14,9 +15,15 @@ export class Preprocessing {
   // `normalisation`: null, or patterns as Python has them: characters that no reader sees, and
   // those that Python's version of Unicode lacks. `sentences`: whether each is translated alone.
   // `numbers`: whether a text without letters is. `ordinals`: whether "4." may mean fourth. `gap`:
-  // what stands between two sentences of the translation.
-  constructor({ normalisation, sentences, numbers, ordinals, gap }) {
+  // what stands between two sentences of the translation. `cutting`: null, or Python's patterns of
+  // cells, marks and edges.
+  constructor({ normalisation, sentences, numbers, ordinals, gap, cutting }) {
     Object.assign(this, { sentences, numbers, ordinals, gap });
+    this.edges = cutting && new Edges(cutting);
+    this.row = cutting && new RegExp(`^(?:${cutting.row})$`, "u");
+    this.cells = cutting && [cutting.rowCell, cutting.cell].map((each) => new RegExp(each, "gu"));
+    this.mark = cutting && new RegExp(cutting.mark, "uy");
+    this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
     this.unknown = normalisation && new RegExp(`([${normalisation.unknown}]+)`, "u");
     this.segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
@@ -44,12 +51,13 @@ export class Preprocessing {
 
   // The segments of a text: what the model reads, and the span in the text as typed (in UTF-16).
   segments(text, tokenizer) {
-    const lines = [...text.matchAll(/[^\r\n]+/g)];
-    const spans = lines.flatMap((line) =>
-      this.parts(line[0]).map((span) => span.map((place) => line.index + place)),
-    );
+    const spans = this.lines(text).flatMap(([line, index]) => {
+      const start = this.markOf(line);
+      const parts = this.parts(line.slice(start));
+      return parts.map((span) => span.map((place) => index + start + place));
+    });
     return spans.flatMap((span) => {
-      const [start, end] = this.trimmed(text, span);
+      const [start, end] = this.withoutEdges(text, this.trimmed(text, span));
       const read = this.normalised(text.slice(start, end));
       if (!read || !(this.numbers || hasLetters(read))) return [];
       if (!this.invisible) return [{ text: read, start, end, capitals: false }];
@@ -57,6 +65,27 @@ export class Preprocessing {
       const known = inKnownCase(lower ?? read, tokenizer);
       return [{ text: known, start, end, capitals: lower !== null }];
     });
+  }
+
+  // The lines, or the cells of a table's lines, each with its place in the text.
+  lines(text) {
+    return [...text.matchAll(/[^\r\n]+/g)].flatMap(({ 0: line, index }) => {
+      if (!this.cells) return [[line, index]];
+      const cells = line.matchAll(this.cells[this.row.test(line) ? 0 : 1]);
+      return [...cells].map((cell) => [cell[0], index + cell.index]);
+    });
+  }
+
+  // The length of the marks at the beginning of a line, such as "> " and "1. ". If "4." may mean
+  // fourth, a number is a mark only before a whole sentence.
+  markOf(line) {
+    for (let end = 0; ; end = this.mark.lastIndex) {
+      if (!this.mark) return 0;
+      this.mark.lastIndex = end;
+      const mark = this.mark.exec(line);
+      const doubtful = mark?.groups.number !== undefined && this.ordinals;
+      if (!mark || (doubtful && !this.sentence.test(line.slice(end + mark[0].length)))) return end;
+    }
   }
 
   // The spans of a line that are translated, each by itself: the line, or its sentences.
@@ -74,6 +103,14 @@ export class Preprocessing {
       start = end;
     }
     return spans;
+  }
+
+  // The span without the signs at its edges that the model has not learnt.
+  withoutEdges(text, [start, end]) {
+    if (!this.edges) return [start, end];
+    const read = (run) => (this.invisible ? run.replace(this.invisible, "") : run).replace(/\s/gu, " ");
+    const [first, last] = this.edges.span(text.slice(start, end), read);
+    return this.trimmed(text, [start + first, start + last]);
   }
 
   // The span without what no reader sees at its two ends.

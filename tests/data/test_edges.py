@@ -1,0 +1,98 @@
+"""Signs at the edges, lines and cells: the model reads the clean texts, all else stays."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.data.edges import Edges
+from glassformer.data.normaliser import visible
+from glassformer.data.preprocessing import Preprocessing, SourceLengths, joined
+from glassformer.data.subword_training import train_tokenizer
+from tests.tables import every
+
+CLEAN = ["A man runs.", "An old dog", "Two men (in red) sit.", 'He says "no".', "March 4, 2030"]
+CLEAN += ["The dog's hat is blue.", "At 3:30 it doesn't rain."]
+LENGTHS = SourceLengths.of(CLEAN * 5, "en")
+PAIRS = ["()", "[]", "«»", "“”", "„“", "‚‘", "**", "__", "~~", '""', "''", "<>", "「」"]
+SIGNS = [chr(code) for code in range(0x21, 0x1F700) if unicodedata.category(chr(code))[0] in "PS"]
+SIGNS = [sign for sign in SIGNS if visible(sign) and sign != "`"]  # which stand around code
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(CLEAN * 3, vocab_size=300)
+
+
+@st.composite
+def decorated(draw, clean):
+    """A text with layout around it: its part before and its part after."""
+    before = after = ""
+    for _ in range(draw(st.integers(0, 4))):
+        kind = draw(st.sampled_from(["pair", "signs", "leader"]))
+        if kind == "pair":
+            opener, closer = draw(st.sampled_from(PAIRS))
+            before, after = opener + before, after + closer
+        elif kind == "signs":  # with a space, so that no placeholder such as %A comes about
+            before = draw(st.text(st.sampled_from(SIGNS), max_size=4)) + " " + before
+            after += " " + draw(st.text(st.sampled_from(SIGNS), max_size=4))
+        else:
+            after += draw(st.sampled_from([" ....", " ------", "—", "…"]))
+    return before, clean, after
+
+
+@st.composite
+def pages(draw):
+    """The clean parts of a text, and the layout before, between and after them."""
+    layout, parts = [""], []
+    for _ in range(draw(st.integers(1, 4))):
+        before, clean, after = draw(decorated(draw(st.sampled_from(CLEAN))))
+        layout[-1] += before
+        parts.append(clean)
+        layout.append(after + draw(st.sampled_from(["\n", "\t", "    ", "\n\n=====\n", "\r\n"])))
+    return layout, parts
+
+
+@given(pages())
+def test_the_model_reads_the_clean_texts_and_all_else_stays(tokenizer, page):
+    layout, parts = page
+    text = "".join(a + b for a, b in zip(layout, [*parts, ""], strict=True))
+    preprocessing = Preprocessing("text", ("en", "de"), LENGTHS)
+
+    [row] = preprocessing.segments([text], tokenizer, limit=1_000)
+    assert [segment.text for segment in row] == parts
+
+    whole, _ = joined(text, row, [f"<{n}>" for n in range(len(parts))], language="de")
+    numbered = [f"<{n}>" for n in range(len(parts))]
+    assert whole == "".join(a + b for a, b in zip(layout, [*numbered, ""], strict=True))
+
+
+def test_a_run_that_several_sources_have_is_text():
+    edges = Edges.of(["¿Qué?", "(¿Qué?)", "Sí!", "Sí!", '"Sí!"'] * 3)
+    assert edges == Edges(starts=("",), ends=("!",))
+    assert Edges.of(["¿Qué?", '"¿Qué?"'] * 5) == Edges(('"¿', "¿"), ("?", '?"'))
+
+
+@every(
+    ("text", "read"),
+    [
+        ("(A man) runs", "(A man) runs"),
+        ("A man (and a dog)", "A man (and a dog)"),
+        ("'Run' he says", "'Run' he says"),
+        ("{name} runs", "{name} runs"),
+        ("It is at https://a.org/b.", "It is at https://a.org/b."),
+        ("a cafe\u0301", "a cafe\u0301"),
+        ("[[A man] runs", "[A man] runs"),
+        ("!" * 30, ""),
+        ("{A man runs}", "A man runs"),
+    ],
+)
+def test_partners_marks_and_protected_spans_are_text(text, read):
+    assert text[slice(*Edges((), ()).span(text))] == read.rstrip(".")
+
+
+def test_without_counts_the_usual_signs_are_text():
+    for text in ("¿Qué?", '"Yes."', "-5 °C", "5 %", "$5…"):
+        assert Edges().span(text) == (0, len(text))
+    assert Edges().span("[Yes]") == (1, 4)
