@@ -70,8 +70,8 @@ def test_the_model_reads_the_clean_texts_and_all_else_stays(tokenizer, page):
 
 def test_a_run_that_several_sources_have_is_text():
     edges = Edges.of(["¿Qué?", "(¿Qué?)", "Sí!", "Sí!", '"Sí!"'] * 3)
-    assert edges == Edges(starts=("",), ends=("!",))
-    assert Edges.of(["¿Qué?", '"¿Qué?"'] * 5) == Edges(('"¿', "¿"), ("?", '?"'))
+    assert edges == Edges(("",), ("!",), "")
+    assert Edges.of(["¿Qué?", '"¿Qué?"'] * 5) == Edges(('"¿', "¿"), ("?", '?"'), "")
 
 
 @every(

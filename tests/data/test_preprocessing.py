@@ -10,8 +10,9 @@ from glassformer.data.splitting import sentence_spans
 from glassformer.data.subword_training import train_tokenizer
 from tests.tables import every
 
-SINGLE = SourceLengths(median=20, longest=40, several=0.01)
-SEVERAL = SourceLengths(median=20, longest=30, several=0.5)
+EDGES = {"starts": ("", "-"), "ends": ("", ".", "!", "?", "。", "！")}
+SINGLE = SourceLengths(median=20, longest=40, several=0.01, **EDGES)
+SEVERAL = SourceLengths(median=20, longest=30, several=0.5, **EDGES)
 LETTERS = st.text(st.sampled_from("aB. !?,\t\n\r\u3000\u00a0\u200be\u0301é😀。"), max_size=60)
 
 

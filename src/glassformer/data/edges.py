@@ -16,10 +16,10 @@ from itertools import product
 from glassformer.data.protected import SPANS, protected_spans
 from glassformer.data.words import Span
 
-__all__ = ["Edges"]
+__all__ = ["USUAL", "Edges"]
 
-_USUAL = frozenset(" .,:;!?…。、！？؟।¿¡\"'“”„«»‘’‚‹›+-−#$€£¥%°")
-"""The signs of learnt runs, if nobody has counted the runs of a training."""
+USUAL = " .,:;!?…。、！？؟।¿¡\"'“”„«»‘’‚‹›+-−#$€£¥%°"
+"""The signs of learnt runs, if nobody has counted the runs and the model has subwords for them."""
 _LEAST = 5  # sources that begin or end with a run, from which a model learns the run
 _LONGEST = 8  # signs of a learnt run
 _DEEPEST = 100  # opening signs that wait for their partners
@@ -37,13 +37,14 @@ class Edges:
 
     >>> edges = Edges.of(["A man runs."] * 5)
     >>> edges
-    Edges(starts=('',), ends=('.',))
+    Edges(starts=('',), ends=('.',), usual='')
     >>> [text[slice(*edges.span(text))] for text in ("[A man runs.] –", "(A man) runs...", "***")]
-    ['A man runs.', '(A man) runs.', '']
+    ['A man runs.', '(A man) runs', '']
     """
 
-    starts: tuple[str, ...] | None = None
-    ends: tuple[str, ...] | None = None
+    starts: Sequence[str] | None = None
+    ends: Sequence[str] | None = None
+    usual: str = USUAL
 
     @classmethod
     def of(cls, sources: Iterable[str]) -> "Edges":
@@ -53,14 +54,15 @@ class Edges:
             start, end = _core(source, _pairs(source))
             starts[source[:start]] += 1
             ends[source[end:]] += 1
-        learnt = (sorted(run for run in runs if runs[run] >= _LEAST) for runs in (starts, ends))
-        return cls(*map(tuple, learnt))
+        learnt = [
+            tuple(sorted(run for run in runs if runs[run] >= _LEAST)) for runs in (starts, ends)
+        ]
+        return cls(learnt[0], learnt[1], "")
 
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
         return {
             **asdict(self),
-            "usual": "".join(sorted(_USUAL)),
             "spans": SPANS,
             "closers": _CLOSERS,
             "flanked": _FLANKED,
@@ -73,35 +75,36 @@ class Edges:
 
         The span is empty if the text has neither letters nor digits.
         """
-        stops = text[-2:-1].isalnum() and _learnt(text[-1], self.ends)
+        stops = text[-2:-1].isalnum() and self._learnt(text[-1], self.ends)
         if text[:1].isalnum() and (stops or text[-1].isalnum()):
             return 0, len(text)  # most texts
         pairs = _pairs(text)
         start, end = _core(text, pairs)
+        if start == end:
+            return start, end
         firsts = [
             place
             for place in range(max(0, start - _LONGEST), start)
             if _cuts(text[place], text[place - 1 : place])
-            and _learnt(text[place:start], self.starts)
+            and self._learnt(text[place:start], self.starts)
         ]
         lasts = [
             place
             for place in range(min(len(text), end + _LONGEST), end, -1)
             if _cuts(text[place - 1], text[place : place + 1])
-            and _learnt(text[end:place], self.ends)
+            and self._learnt(text[end:place], self.ends)
         ]
         spans = product([*firsts, start], [*lasts, end])
         whole = [span for span in spans if not any(_parted(pair, span) for pair in pairs)]
         return max(whole, key=lambda span: span[1] - span[0])
 
+    def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
+        return {*self.usual}.issuperset(run) if runs is None else run in runs
+
 
 def _cuts(inside: str, outside: str) -> bool:
     """Whether an edge may be between two signs: not in a run of one sign, such as "..."."""
     return inside != outside and not inside.isspace()
-
-
-def _learnt(run: str, runs: tuple[str, ...] | None) -> bool:
-    return _USUAL.issuperset(run) if runs is None else run in runs
 
 
 def _core(text: str, pairs: Sequence[Span]) -> Span:

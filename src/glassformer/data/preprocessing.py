@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from glassformer.data.capitals import in_known_case
-from glassformer.data.edges import Edges
+from glassformer.data.edges import USUAL, Edges
 from glassformer.data.normaliser import Normalisation, Normalised, visible, with_places
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Span, has_letters, is_unspaced
+from glassformer.data.words import Span, has_letters, is_unspaced, unknown_characters
 
 __all__ = [
     "LONGEST_SOURCE",
@@ -62,11 +62,6 @@ class SourceLengths:
     """The signs with which sources begin; None if nobody has counted them."""
     ends: Sequence[str] | None = None
     """The signs with which sources end."""
-
-    @property
-    def edges(self) -> Edges:
-        """The signs that the model has learnt at the edges of a text."""
-        return Edges(self.starts, self.ends)
 
     @property
     def has_several(self) -> bool:
@@ -145,7 +140,8 @@ class Preprocessing:
         A line without letters has no segment, unless the model has learnt from such lines. Without
         ``split``, sentence ends separate segments only in a line of more than ``limit`` subwords.
         """
-        units = [list(self._units(text, split)) for text in texts]
+        edges = self.edges(tokenizer)
+        units = [list(self._units(text, split, edges)) for text in texts]
         if self.normalisation == "text":
             read = partial(in_known_case, tokenizer=tokenizer)
             units = [[replace(unit, text=read(unit.text)) for unit in row] for row in units]
@@ -155,22 +151,32 @@ class Preprocessing:
             for row in units
         ]
 
-    def _units(self, text: str, split: bool) -> Iterator[Segment]:
+    def edges(self, tokenizer: Tokenizer) -> Edges | None:
+        """The signs that the model has learnt at the edges of a text; None if all are text."""
+        if self.lengths is None:
+            return None
+        if self.lengths.starts is not None:
+            return Edges(self.lengths.starts, self.lengths.ends, "")
+        unknown = unknown_characters(tokenizer, [*USUAL])
+        return Edges(usual="".join(sign for sign in USUAL if sign not in unknown))
+
+    def _units(self, text: str, split: bool, edges: Edges | None) -> Iterator[Segment]:
         """The segments of a text, without ids and without a limit of length."""
-        capitals, edges = self.normalisation == "text", self.lengths and self.lengths.edges
+        capitals = self.normalisation == "text"
         for line in self._lines(text, split):
             for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
                 for unit in _unit(line, start, end, capitals=capitals, edges=edges):
                     if has_letters(unit.text) or self.reads_numbers:
                         yield unit
 
-    def patterns(self) -> dict[str, object] | None:
+    def patterns(self, tokenizer: Tokenizer) -> dict[str, object] | None:
         """The patterns by which a page cuts lines too; None if only line ends cut."""
-        if self.lengths is None:
+        edges = self.edges(tokenizer)
+        if edges is None:
             return None
         patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": _CELL}
         patterns |= {"mark": _MARK, "sentence": _SENTENCE}
-        return self.lengths.edges.patterns() | {name: p.pattern for name, p in patterns.items()}
+        return edges.patterns() | {name: p.pattern for name, p in patterns.items()}
 
     @property
     def reads_numbers(self) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "is_unspaced",
     "pharaoh",
     "subword_spans",
+    "unknown_characters",
     "unknown_letters",
     "words",
 ]
@@ -76,11 +77,15 @@ def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
     >>> unknown_letters(train_tokenizer(["the cat sat"] * 3, vocab_size=300), "thé cat 😀")
     ['é']
     """
-    letters = sorted(filter(str.isalpha, {*text}))
-    last = [ids[-1:] for ids in tokenizer.encode_batch(letters, prefixed=False)]
+    return unknown_characters(tokenizer, sorted(filter(str.isalpha, {*text})))
+
+
+def unknown_characters(tokenizer: Tokenizer, characters: Sequence[str]) -> list[str]:
+    """The characters that have no subword."""
+    last = [ids[-1:] for ids in tokenizer.encode_batch(characters, prefixed=False)]
     subwords = [tokenizer.subword(*index) if index else "" for index in last]
     unknown = ("<0x", tokenizer.subword(tokenizer.unk_id))
-    return [x for x, subword in zip(letters, subwords, strict=True) if subword.startswith(unknown)]
+    return [x for x, part in zip(characters, subwords, strict=True) if part.startswith(unknown)]
 
 
 def words(text: str) -> list[Span]:

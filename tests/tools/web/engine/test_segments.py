@@ -104,7 +104,7 @@ def test_segments_of_a_line_and_their_places():
             normalisation=KNOWN if each.normalisation == "text" else None,
             numbers=each.reads_numbers,
             ordinals=True,
-            cutting=cutting(each),
+            cutting=cutting(each, tokenizer),
         )
         for each in pythons
     ]

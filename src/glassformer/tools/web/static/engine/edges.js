@@ -22,6 +22,7 @@ export class Edges {
     const signs = [...text];
     const pairs = this.pairs(signs);
     const [start, end] = this.core(signs, pairs);
+    if (start === end) return [start, end];
     const lengths = Array.from({ length: this.longest }, (_, place) => this.longest - place);
     const learnt = (run, runs) => this.learnt(read(run.join("")), runs);
     const firsts = lengths
