@@ -42,7 +42,7 @@ class Count:
 def plain_pairs(directory: Path, translator: Translator) -> list[Pair]:
     """Short texts of a run, each with the bundle's translation; exact translations come first."""
     run = RunDirectory(directory)
-    files = [path for path in (run.valid, run.train) if path.exists()]
+    files = [path for path in (run.valid, run.train) if path.exists() and path.stat().st_size]
     known = list(islice(read_pairs(files[0]), _READ)) if files else []
     pairs = {pair.source: pair.target for pair in known} or dict.fromkeys(
         translator.bundle.examples, ""
