@@ -681,9 +681,11 @@ def around_a_word(draw: Random, pairs: Sequence[Pair], signs: tuple[str, str]) -
         words[place] = words[place].join(signs)
         return " ".join(words)
 
-    known = [Pair(*(around(side, place, (FIRST, SECOND)) for side in pair[:2]))] * pair.aligned
+    known = [pair]
+    if pair.aligned:
+        known.append(Pair(*(around(side, place, (FIRST, SECOND)) for side in pair[:2])))
     targets = [around(pair.target, other, signs) for other in others]
-    return around(pair.source, place, signs), targets, [pair, *known]
+    return around(pair.source, place, signs), targets, known
 
 
 def markup_around_a_word(draw: Random, pairs: Sequence[Pair]) -> Drawn:
@@ -706,10 +708,13 @@ def placeholders_that_change_places(draw: Random, _pairs: Sequence[Pair]) -> Dra
     return source, [target], [known]
 
 
+_LETTER = r"[A-Za-z](?=\w)"  # not the last of a word
+
+
 def accelerators(draw: Random, pairs: Sequence[Pair]) -> Drawn:
     """The sign goes to the start of a word, or its letter follows in parentheses."""
-    pair, sign = draw.choice(pairs), draw.choice("_&")
-    place = draw.choice([match.start() for match in re.finditer(r"[A-Za-z](?=\w|$)", pair.source)])
+    pair = draw.choice([pair for pair in pairs if re.search(_LETTER, pair.source)])
+    place, sign = draw.choice([*re.finditer(_LETTER, pair.source)]).start(), draw.choice("_&")
     targets = [
         f"{pair.target[: match.start()]}{sign}{pair.target[match.start() :]}"
         for match in re.finditer(r"(?<!\w)\w", pair.target)
@@ -733,7 +738,9 @@ def twins_of_characters(draw: Random, pairs: Sequence[Pair]) -> Drawn:
         return pair.source.replace(known, draw.choice(_TWINS[known])), [pair.target], [pair]
     first = draw.choice(_CAPITAL_AS)
     small = first + (32 if first == _CAPITAL_AS[-1] else 26)
+    zero = 0xFF10 if first == _CAPITAL_AS[-1] else 0x1D7CE
     letters = {65 + n: first + n for n in range(26)} | {97 + n: small + n for n in range(26)}
+    letters |= {48 + n: zero + n for n in range(10)}
     return pair.source.translate(letters), [pair.target], [pair]
 
 
