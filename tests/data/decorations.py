@@ -4,7 +4,7 @@ A family makes cases of one kind. Each case has a decorated text and its right t
 for byte. Most families draw a frame, such as ``[␀]``: each ``␀`` stands for a known text, and all
 other characters must stay. The other families draw a span inside a known text.
 
-A family draws from a :class:`random.Random`. So it serves hypothesis, and it can count.
+A family draws from a :class:`random.Random`, so that it serves properties and counts alike.
 """
 
 import re
