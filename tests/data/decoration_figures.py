@@ -97,9 +97,14 @@ def is_right(case: Case, written: str) -> bool:
 
 
 def names_for(translator: Translator) -> list[str]:
-    """The families of texts that the translator can know."""
+    """The families of texts that the translator can know, and of decorations that it cannot."""
     exact = isinstance(translator.engine, ExactEngine)
-    return [name for name, family in FAMILIES.items() if exact or not family.stub]
+    numbers = translator.bundle.preprocessing.reads_numbers
+    return [
+        name
+        for name, family in FAMILIES.items()
+        if (exact or not family.stub) and not (family.numbers and numbers)
+    ]
 
 
 def table(translator: Translator, pairs: Sequence[Pair], ways: Sequence[str], count: int) -> str:

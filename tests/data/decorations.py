@@ -53,7 +53,8 @@ class Family:
 
     At an "edge" the decoration never reaches the model, so everything must be right. Of a span
     "inside" a sentence, the model may read a symbol. `named`: whether somebody had met such a text
-    before this module. `stub`: only a stub knows such texts.
+    before this module. `stub`: only a stub knows such texts. `numbers`: the decoration has bare
+    numbers, which are text for a model of dates and amounts.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Family:
     where: Literal["edge", "inside"] = "edge"
     named: bool = True
     stub: bool = False
+    numbers: bool = False
 
     def case(self, draw: Random, pairs: Sequence[Pair]) -> Case:
         source, targets, known = self.make(draw, pairs)
@@ -447,7 +449,6 @@ h⟨digit⟩. ␀
 (* ␀ *)
 % ␀
 #: ␀
-x1 = 2  # ␀
 """,
     "breadcrumbs *": r"""
 ␀ › ␀
@@ -591,6 +592,11 @@ $x_{⟨number⟩}$
     "points of markup": '<br/>\n<img src="x.png"/>\n&nbsp;\n<0/>',
     "emoji *": "1️⃣\n👍🏽\n✅\n🇫🇷\n👩\u200d💻\n❤️\n™️\n🏴\U000e0067\U000e0062\U000e007f",
 }
+
+
+_NUMBERS = frozenset(
+    ("changelogs", "chats", "clauses of law", "recipes", "chess", "logs", "differences of files")
+)
 
 
 def framed(draw: Random, pairs: Sequence[Pair], frame: str) -> Drawn:
@@ -765,7 +771,8 @@ def _of_frames(name: str, draw_frame: Callable[[Random], str]) -> Family:
     def make(draw: Random, pairs: Sequence[Pair]) -> Drawn:
         return framed(draw, pairs, draw_frame(draw))
 
-    return Family(name.removesuffix(" *"), make, named=not name.endswith("*"))
+    name, named = name.removesuffix(" *"), not name.endswith("*")
+    return Family(name, make, named=named, numbers=name in _NUMBERS)
 
 
 def _of_spans(name: str, forms: str) -> Family:

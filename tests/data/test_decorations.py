@@ -62,7 +62,7 @@ TODAY: dict[str, tuple[int, int, int, int]] = {
     "LaTeX": (5, 5, 11, 5),
     "colours of a terminal": (0, 0, 0, 0),
     "wikis": (0, 14, 5, 0),
-    "comments in code": (13, 13, 13, 0),
+    "comments in code": (16, 16, 16, 0),
     "breadcrumbs": (0, 0, 0, 0),
     "logs": (0, 18, 0, 0),
     "notes and citations": (32, 74, 74, 16),
