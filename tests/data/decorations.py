@@ -77,14 +77,13 @@ def cases(family: Family, count: int, pairs: Sequence[Pair]) -> list[Case]:
 
 # Fields of frames and spans ----------------------------------------------------------------------
 
-_MIN_WORD, _MAX_WORD = 2, 12
 _NAMES = ("name", "n", "count", "user_name", "fileCount", "x1")
 
 
 def identifier(draw: Random) -> str:
     """Letters and digits in one word, in any order."""
     letters = draw.choice(("ABCDEFGHKLMNPQRSTUVWXYZ", "abcdefghkmnpqrstuvwxyz"))
-    size = draw.randint(_MIN_WORD, _MAX_WORD)
+    size = draw.randint(2, 12)
     word = [*draw.choices(letters + "0123456789", k=size), draw.choice("0123456789")]
     word.insert(draw.randrange(len(word)), draw.choice(letters))
     return "".join(word)
@@ -594,11 +593,6 @@ $x_{⟨number⟩}$
 }
 
 
-_NUMBERS = frozenset(
-    ("changelogs", "chats", "clauses of law", "recipes", "chess", "logs", "differences of files")
-)
-
-
 def framed(draw: Random, pairs: Sequence[Pair], frame: str) -> Drawn:
     """A frame with known texts."""
     chosen = [draw.choice(pairs) for _ in range(frame.count(SLOT))]
@@ -765,6 +759,11 @@ def lines_of_numbers(draw: Random, pairs: Sequence[Pair]) -> Drawn:
     )
     frame = draw.choice(("␀\n{}\n␀", "{}\n␀", "␀\n\n{}", "␀\t{}", "| ␀ | {} |"))
     return framed(draw, pairs, frame.replace("{}", number))
+
+
+_NUMBERS = frozenset(
+    ("changelogs", "chats", "clauses of law", "recipes", "chess", "logs", "differences of files")
+)
 
 
 def _of_frames(name: str, draw_frame: Callable[[Random], str]) -> Family:

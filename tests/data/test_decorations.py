@@ -165,6 +165,7 @@ def test_decorations_of_trained_bundles(request):
         counts = counted(translator, pairs, names, way="python", count=50)
         for name, count in counts.items():
             if count.right < LEAST[FAMILIES[name].where] * count.all:
-                print(line := f"{directory}: {name}: {count} %, such as {count.wrong}")
+                case, written = count.wrong
+                print(line := f"{directory}: {name}: {count} %: {case.source!r} -> {written!r}")
                 failing += [line] if name in HOLDS["python"] else []
     assert not failing, "\n" + "\n".join(failing)
