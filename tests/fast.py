@@ -25,6 +25,7 @@ SLOW = (
     "data/test_normaliser.py::test_the_rule_holds_for_whole_categories",
     "data/test_parallel_lines.py",
     "data/test_protected.py::test_hostile_text_is_searched",
+    "data/test_decorations.py::test_what_holds_today_by_slower_ways",
     "decoding/fast/test_searches.py",
     "decoding/fast/test_top_k.py::test_they_are_the_head_of_the_sorted_softmax",
     "decoding/test_batched.py",
