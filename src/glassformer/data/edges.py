@@ -1,17 +1,18 @@
 """Signs at the edges of a text: the model reads the signs that it has learnt, the rest is layout.
 
 A run of signs stands before the first letter or digit of a text, or after the last. A model has
-learnt a run if several sources of its training begin or end with it. Brackets and quotation marks
-with a partner inside the text are text too. All other signs keep their places, and the model does
-not read them. So a text in brackets has the translation of the text alone, in brackets.
+learnt a run if several sources of its training begin or end with it. Protected spans are signs too.
+Brackets, quotation marks and tags with a partner inside the text are text. All other signs keep
+their places, and the model does not read them. So a text in brackets has the translation of the
+text alone, in brackets.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import islice, product
 
 from glassformer.data.protected import SPANS, protected_spans
 from glassformer.data.words import Span
@@ -21,10 +22,13 @@ __all__ = ["USUAL", "Edges"]
 USUAL = " .,:;!?…。、！？؟।¿¡\"'“”„«»‘’‚‹›+-−#$€£¥%°"
 """The signs of learnt runs, if nobody has counted the runs and the model has subwords for them."""
 _LEAST = 5  # sources that begin or end with a run, from which a model learns the run
-_LONGEST = 8  # signs of a learnt run
+_MOST = 8  # signs of a learnt run
 _DEEPEST = 100  # opening signs that wait for their partners
 # The closing signs of each opening sign; some signs open and close.
 _CLOSERS = dict(zip("([{<«‹「『（【“‘„‚", [*")]}>»›」』）】”’", "“”", "‘’"], strict=True))
+_SPAN, _JOINED, _OPENING, _CLOSING = "\0\1\2\3"  # in the place of protected spans
+_SPANS = re.compile(f"[{_SPAN}{_JOINED}{_OPENING}{_CLOSING}]+")
+_CLOSERS |= {_OPENING: _CLOSING}
 _CLOSERS |= {sign: sign for sign in "\"'*_~`|"}
 _FLANKED = "\"'’*_~`|"  # a letter beside one says whether it opens or closes
 _SIGN = re.compile(f"[{re.escape(''.join([*_CLOSERS, *_CLOSERS.values()]))}]")
@@ -51,9 +55,10 @@ class Edges:
         """The runs with which several of the sources begin or end."""
         starts, ends = Counter[str](), Counter[str]()
         for source in map(str.strip, sources):
-            start, end = _core(source, _pairs(source))
-            starts[source[:start]] += 1
-            ends[source[end:]] += 1
+            bare = _bare(source)
+            start, end = _core(bare, _pairs(bare))
+            starts[_SPANS.sub(_SPAN, bare[:start])] += 1
+            ends[_SPANS.sub(_SPAN, bare[end:])] += 1
         learnt = [
             tuple(sorted(run for run in runs if runs[run] >= _LEAST)) for runs in (starts, ends)
         ]
@@ -66,7 +71,7 @@ class Edges:
             "spans": SPANS,
             "closers": _CLOSERS,
             "flanked": _FLANKED,
-            "longest": _LONGEST,
+            "most": _MOST,
             "deepest": _DEEPEST,
         }
 
@@ -75,68 +80,81 @@ class Edges:
 
         The span is empty if the text has neither letters nor digits.
         """
-        stops = text[-2:-1].isalnum() and self._learnt(text[-1], self.ends)
-        if text[:1].isalnum() and (stops or text[-1].isalnum()):
+        bare = _bare(text)
+        stops = bare[-2:-1].isalnum() and self._learnt(bare[-1], self.ends)
+        if bare[:1].isalnum() and (stops or bare[-1].isalnum()):
             return 0, len(text)  # most texts
-        pairs = _pairs(text)
-        start, end = _core(text, pairs)
-        if start == end:
-            return start, end
-        firsts = [
-            place
-            for place in range(max(0, start - _LONGEST), start)
-            if _cuts(text[place], text[place - 1 : place])
-            and self._learnt(text[place:start], self.starts)
-        ]
-        lasts = [
-            place
-            for place in range(min(len(text), end + _LONGEST), end, -1)
-            if _cuts(text[place - 1], text[place : place + 1])
-            and self._learnt(text[end:place], self.ends)
-        ]
-        spans = product([*firsts, start], [*lasts, end])
+        pairs = _pairs(bare)
+        start, end = _core(bare, pairs)
+        firsts = [start - length for length in _lengths(bare[:start][::-1])]
+        lasts = [end + length for length in _lengths(bare[end:])]
+        firsts = [place for place in firsts if self._learnt(bare[place:start], self.starts)]
+        lasts = [place for place in lasts if self._learnt(bare[end:place], self.ends)]
+        spans = product([start, *firsts], [end, *lasts])
         whole = [span for span in spans if not any(_parted(pair, span) for pair in pairs)]
-        return max(whole, key=lambda span: span[1] - span[0])
+        return max(whole, key=lambda span: span[1] - span[0]) if start < end else (0, 0)
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
-        return {*self.usual}.issuperset(run) if runs is None else run in runs
+        run = _SPANS.sub(_SPAN, run)
+        return {*self.usual, _SPAN}.issuperset(run) if runs is None else run in runs
 
 
-def _cuts(inside: str, outside: str) -> bool:
-    """Whether an edge may be between two signs: not in a run of one sign, such as "..."."""
-    return inside != outside and not inside.isspace()
+def _bare(text: str) -> str:
+    """The text with signs of their own in the place of protected spans, but for numbers.
+
+    An opening and a closing tag become a pair of brackets. A placeholder joins the letters beside
+    it, as in "{count}th".
+    """
+    bare = text
+    for span in protected_spans(text):
+        tag, length = text[span.start : span.start + 2], span.end - span.start
+        if span.kind == "measure" or text[span.start + 1 : span.end].isdigit():  # such as "$5"
+            continue
+        signs = (_JOINED if span.kind == "placeholder" else _SPAN) * length
+        if tag == "</":
+            signs = signs[1:] + _CLOSING
+        elif tag[0] == "<" and tag[1].isalnum():
+            signs = _OPENING + signs[1:]
+        bare = bare[: span.start] + signs + bare[span.end :]
+    return bare
 
 
-def _core(text: str, pairs: Sequence[Span]) -> Span:
+def _lengths(signs: str) -> Iterator[int]:
+    """The lengths of signs after which an edge may be: not in a run of one sign, nor at a space."""
+    lengths = range(1, len(signs) + 1)
+    cuts = (n for n in lengths if signs[n - 1] != signs[n : n + 1] and not signs[n - 1].isspace())
+    return islice(cuts, _MOST)
+
+
+def _core(bare: str, pairs: Sequence[Span]) -> Span:
     """The span from the first letter or digit to the last, with all that belongs to both.
 
-    Combining marks, protected spans and brackets with a partner in the span belong to it.
+    Combining marks, placeholders beside a letter, and brackets with a partner belong to the span.
     """
-    first = _LETTER.search(text)
+    first = _LETTER.search(bare)
     if first is None:
         return 0, 0
-    start, end = first.start(), len(text)
-    while not text[end - 1].isalnum():
+    start, end = first.start(), len(bare)
+    while not bare[end - 1].isalnum():
         end -= 1
-    while end < len(text) and unicodedata.category(text[end])[0] == "M":
+    while unicodedata.category(bare[end : end + 1] or " ")[0] == "M" or bare.startswith(
+        _JOINED, end
+    ):
         end += 1
-    if not start and end == len(text):
-        return start, end
-    for span in protected_spans(text):
-        if span.kind != "emoji":
-            start, end = min(start, span.start), max(end, span.end)
+    while bare.endswith(_JOINED, 0, start):
+        start -= 1
     while parted := [pair for pair in pairs if _parted(pair, (start, end))]:
         start, end = min(start, parted[0][0]), max(end, parted[-1][1] + 1)
     return start, end
 
 
-def _pairs(text: str) -> list[Span]:
+def _pairs(bare: str) -> list[Span]:
     """The places of each opening sign and of its closing sign, but of no apostrophe in a word."""
     pairs: list[Span] = []
     opened: list[tuple[str, int]] = []  # the closing signs and the place of an opening sign
-    for match in _SIGN.finditer(text):
+    for match in _SIGN.finditer(bare):
         sign, place = match.group(), match.start()
-        before, after = text[place - 1 : place], text[place + 1 : place + 2]
+        before, after = bare[place - 1 : place], bare[place + 1 : place + 2]
         closes = sign not in _FLANKED or not (before.isspace() or after.isalnum())
         opens = sign not in _FLANKED or not (after.isspace() or before.isalnum())
         del opened[:-_DEEPEST]

@@ -54,7 +54,7 @@ _KINDS = {
     rf"(?:{_NUMBER}\s?[{_MINUS}]\s?)?{_NUMBER}[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
     "version": r"(?<![\w.,])(?:v\d{1,4}(?:\.\d{1,5}){0,4}|\d{1,2}\.\d{1,2}\.\d"
     r"|\d{1,3}(?:\.\d{1,3}){3})(?:-(?:alpha|beta|rc|dev)[.\d]{0,9})?(?![\w]|[.,]\d)",
-    "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}|[\d#*]\uFE0F?\u20E3"
+    "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
 }
 #: A pattern of all kinds, each a named group.

@@ -5,11 +5,13 @@ import { isSpace } from "./words.js";
 
 const isLetter = (character) => /[\p{L}\p{N}]/u.test(character ?? "");
 const isMark = (character) => /\p{M}/u.test(character ?? "");
+const [SPAN, JOINED, OPENING, CLOSING] = "\0\x01\x02\x03"; // in the place of protected spans
+const SPANS = /[\0-\x03]+/g;
 
 export class Edges {
   // `starts`, `ends`: the learnt runs, or null if nobody has counted; then a run of `usual` signs
   // is learnt. `spans`: the pattern of protected spans. `closers`: the closing signs of each
-  // opening sign. `flanked`: signs that open or close by their neighbours. `longest`, `deepest`:
+  // opening sign. `flanked`: signs that open or close by their neighbours. `most`, `deepest`:
   // bounds.
   constructor({ spans, ...settings }) {
     Object.assign(this, settings);
@@ -19,60 +21,54 @@ export class Edges {
   // The span of a stripped text, in UTF-16; empty if the text has neither letters nor digits.
   // `read` brings a run into the form that was counted.
   span(text, read) {
-    const signs = [...text];
+    const signs = this.bare(text);
     const pairs = this.pairs(signs);
-    const [start, end] = this.core(signs, pairs);
-    if (start === end) return [start, end];
-    const lengths = Array.from({ length: this.longest }, (_, place) => this.longest - place);
-    const learnt = (run, runs) => this.learnt(read(run.join("")), runs);
-    const firsts = lengths
+    const [start, end] = core(signs, pairs);
+    if (start === end) return [0, 0];
+    const learnt = (run, runs) => this.learnt(read(run.join("").replace(SPANS, SPAN)), runs);
+    const firsts = this.lengths(signs.slice(0, start).reverse())
       .map((length) => start - length)
-      .filter((place) => place >= 0 && cuts(signs[place], signs[place - 1]))
       .filter((place) => learnt(signs.slice(place, start), this.starts));
-    const lasts = lengths
+    const lasts = this.lengths(signs.slice(end))
       .map((length) => end + length)
-      .filter((place) => place <= signs.length && cuts(signs[place - 1], signs[place]))
       .filter((place) => learnt(signs.slice(end, place), this.ends));
-    const spans = [...firsts, start].flatMap((first) => [...lasts, end].map((last) => [first, last]));
+    const spans = [start, ...firsts].flatMap((first) => [end, ...lasts].map((last) => [first, last]));
     const whole = spans.filter((span) => !pairs.some((pair) => isParted(pair, span)));
     const longest = whole.reduce((best, span) =>
       span[1] - span[0] > best[1] - best[0] ? span : best,
     );
-    return longest.map((place) => signs.slice(0, place).join("").length);
+    const typed = [...text];
+    return longest.map((place) => typed.slice(0, place).join("").length);
   }
 
   learnt(run, runs) {
-    return runs ? runs.includes(run) : [...run].every((sign) => this.usual.includes(sign));
+    const usual = this.usual + SPAN;
+    return runs ? runs.includes(run) : [...run].every((sign) => usual.includes(sign));
   }
 
-  // From the first letter or digit to the last, with all that belongs to both.
-  core(signs, pairs) {
-    let [start, end] = [signs.findIndex(isLetter), signs.findLastIndex(isLetter) + 1];
-    if (!end) return [0, 0];
-    while (isMark(signs[end])) end += 1;
-    if (start === 0 && end === signs.length) return [start, end];
-    const text = signs.join("");
-    for (const [first, span] of this.protectedSpans(text)) {
-      const place = [...text.slice(0, first)].length;
-      [start, end] = [Math.min(start, place), Math.max(end, place + [...span].length)];
-    }
-    for (;;) {
-      const parted = pairs.filter((pair) => isParted(pair, [start, end]));
-      if (!parted.length) return [start, end];
-      [start, end] = [Math.min(start, parted[0][0]), Math.max(end, parted.at(-1)[1] + 1)];
-    }
+  // The lengths of signs after which an edge may be: not in a run of one sign, nor at a space.
+  lengths(signs) {
+    const all = signs.map((_, place) => place + 1);
+    const cuts = all.filter((n) => signs[n - 1] !== signs[n] && !isSpace(signs[n - 1]));
+    return cuts.slice(0, this.most);
   }
 
-  // The place and the text of each protected span, but for emoji.
-  *protectedSpans(text) {
-    for (const { 0: span, index, groups } of text.matchAll(this.spans)) {
-      if (groups.emoji !== undefined) continue;
+  // The characters, with signs of their own in the place of protected spans, but for numbers.
+  bare(text) {
+    const signs = [...text];
+    for (const { 0: found, index, groups } of text.matchAll(this.spans)) {
       const address = groups.url !== undefined || groups.path !== undefined;
-      yield [index, address ? withoutSentenceEnd(span) : span];
+      const span = [...(address ? withoutSentenceEnd(found) : found)];
+      if (groups.measure !== undefined || /^.\p{Nd}+$/u.test(found)) continue;
+      const place = [...text.slice(0, index)].length;
+      signs.fill(groups.placeholder === undefined ? SPAN : JOINED, place, place + span.length);
+      if (found.startsWith("</")) signs[place + span.length - 1] = CLOSING;
+      else if (/^<[\p{L}\p{Nd}]/u.test(found)) signs[place] = OPENING;
     }
+    return signs;
   }
 
-  // The places of each opening sign and of its closing sign.
+  // The places of each opening sign and of its closing sign, but of no apostrophe in a word.
   pairs(signs) {
     const [pairs, opened] = [[], []];
     signs.forEach((sign, place) => {
@@ -91,8 +87,18 @@ export class Edges {
   }
 }
 
-// Whether an edge may be between two signs: not in a run of one sign, such as "...".
-const cuts = (inside, outside) => inside !== outside && !isSpace(inside);
+// From the first letter or digit to the last, with all that belongs to both.
+function core(signs, pairs) {
+  let [start, end] = [signs.findIndex(isLetter), signs.findLastIndex(isLetter) + 1];
+  if (!end) return [0, 0];
+  while (isMark(signs[end]) || signs[end] === JOINED) end += 1;
+  while (signs[start - 1] === JOINED) start -= 1;
+  for (;;) {
+    const parted = pairs.filter((pair) => isParted(pair, [start, end]));
+    if (!parted.length) return [start, end];
+    [start, end] = [Math.min(start, parted[0][0]), Math.max(end, parted.at(-1)[1] + 1)];
+  }
+}
 
 function isParted(pair, span) {
   const [opens, closes] = pair.map((place) => span[0] <= place && place < span[1]);
