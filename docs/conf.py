@@ -22,7 +22,8 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "generated/notebooks"]  # the notebooks are for download
+# The notebooks are for download; another page includes the table of names.
+exclude_patterns = ["_build", "generated/notebooks", "generated/names.md"]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -39,7 +40,7 @@ html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
 # Pages without pages below them have nothing to navigate at the side.
 _SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
-_PLAIN = ("api", "measurements", "decisions", "security", "reliability")
+_PLAIN = ("api", "paper", "measurements", "decisions", "security", "reliability")
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
 html_sidebars["generated/from-other-names"] = []
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]

@@ -21,7 +21,7 @@ from tests.other_systems import LACKING
 ROOT = Path(__file__).parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 PARTS = (
-    "benchmarks", "docs", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
+    "benchmarks", "docs", "examples", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
     "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md", "constraints.txt",
     "pyproject.toml", "requirements.lock", "setup.py",
 )  # fmt: skip
