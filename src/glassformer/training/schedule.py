@@ -8,6 +8,9 @@ from glassformer.support.errors import check_kind
 
 __all__ = ["NoamSchedule", "noam_schedule"]
 
+NoamSchedule = Callable[..., float]
+"""The learning rate of an update, with the keywords of :func:`noam_schedule`."""
+
 
 def noam_schedule(
     update: int | float, *, d_model: int, warmup: int = 4000, factor: float = 1.0
@@ -26,7 +29,3 @@ def noam_schedule(
     if update < 1:
         raise ValueError(f"noam_schedule: updates count from 1, got {update}")
     return factor * d_model**-0.5 * min(update**-0.5, update * warmup**-1.5)
-
-
-NoamSchedule = Callable[..., float]
-"""The learning rate of an update, with the keywords of :func:`noam_schedule`."""
