@@ -51,6 +51,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 

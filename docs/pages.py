@@ -101,8 +101,9 @@ def short_reference() -> str:
 
 
 def entry_of(name: re.Match[str]) -> str:
-    """A link to the reference of a public name."""
-    return f"{{py:obj}}`{name[0]} <{glassformer._HOMES[name[0]]}.{name[0]}>`"
+    """A link to the long entry of a public name, in the module of its definition."""
+    home = getattr(getattr(glassformer, name[0]), "__module__", "glassformer.config")
+    return f"{{py:obj}}`{name[0]} <{home}.{name[0]}>`"
 
 
 def notebook_name(lesson: Lesson) -> str:

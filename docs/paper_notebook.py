@@ -31,9 +31,7 @@ def new_notebook() -> nbformat.NotebookNode:
 
 if __name__ == "__main__":
     notebook = new_notebook()
-    resources = {"metadata": {"path": NOTEBOOK.parent}}
-    NotebookClient(notebook, resources=resources, record_timing=False).execute()
-    notebook.metadata.pop("widgets", None)
-    notebook.metadata["language_info"] = {"name": "python"}
+    NotebookClient(notebook, record_timing=False, coalesce_streams=True).execute()
+    notebook.metadata["language_info"] = {"name": "python"}  # without the version that ran
     nbformat.write(notebook, NOTEBOOK)
     print(f"wrote {NOTEBOOK.relative_to(PAGE.parents[1])}")

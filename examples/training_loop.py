@@ -57,4 +57,4 @@ if __name__ == "__main__":
     random.seed(1)
     torch.manual_seed(1)
     model = new_model()
-    train(model, TRAINING, updates=400)
+    train(model, TRAINING, updates=600)
