@@ -67,8 +67,13 @@ def write_pages(app: Any) -> None:  # noqa: ARG001  Sphinx hands the app to ever
     subprocess.run([*command, "--out", look], check=True, stdout=subprocess.DEVNULL)
 
 
-def add_index(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001  as above
-    """Put the words by which a reader searches for a page into the site's index."""
+def add_index(app: Any, page: str, source: list[str]) -> None:
+    """Put the words by which a reader searches for a page into the site's index.
+
+    A page that loads files is built anew if one of them changes.
+    """
+    for file in re.findall(r"^:load: (\S+)$", source[0], re.MULTILINE):
+        app.env.note_dependency(str((HERE / file).resolve()))
     if words := pages.SEARCHED.get(page):
         heading = r"(?m)^# .*\n"
         source[0] = re.sub(heading, lambda line: line[0] + pages.index(*words), source[0], count=1)

@@ -18,7 +18,7 @@ The names by what you want to do; ``help(glassformer.train)`` says more of one n
     look inside a model       capture, figure1, attention_shapes, Table
     trace a translation       trace, Query, Changes, Head, ablated
     draw tensors              plot_mask, plot_attention, plot_positions, plot_similarity
-    draw the paper's figures  plot_figure2, plot_schedule
+    draw figure 2 and rates   plot_figure2, plot_schedule
 
 ``__init__.pyi`` names the module of each name.
 """
