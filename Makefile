@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 \
 	nvidia-nvshmem-cu13 triton
 
-.PHONY: demo test test-fast test-faults check docs benchmark lock clean
+.PHONY: demo test test-fast test-faults check docs notebook benchmark lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
@@ -51,6 +51,10 @@ docs: $(INSTALLED) build/docs/demo/en-de/config.json
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs/html
 	$(BIN)/python docs/check_links.py build/docs/html
 	@echo "open build/docs/html/index.html"
+
+# The site's page of the paper as a notebook with outputs; a test fails until it has today's files.
+notebook: $(INSTALLED)
+	$(BIN)/python docs/paper_notebook.py
 
 build/docs/demo/en-de/config.json: $(INSTALLED)
 	$(BIN)/glassformer demo --out build/docs/demo $(DEMO) </dev/null

@@ -22,7 +22,8 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "generated/notebooks"]  # the notebooks are for download
+# The notebooks are for download; another page includes the table of names.
+exclude_patterns = ["_build", "generated/notebooks", "generated/names.md"]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -39,7 +40,7 @@ html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
 # Pages without pages below them have nothing to navigate at the side.
 _SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
-_PLAIN = ("api", "measurements", "decisions", "security", "reliability")
+_PLAIN = ("api", "paper", "measurements", "decisions", "security", "reliability")
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
 html_sidebars["generated/from-other-names"] = []
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
@@ -50,6 +51,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
@@ -65,8 +67,13 @@ def write_pages(app: Any) -> None:  # noqa: ARG001  Sphinx hands the app to ever
     subprocess.run([*command, "--out", look], check=True, stdout=subprocess.DEVNULL)
 
 
-def add_index(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001  as above
-    """Put the words by which a reader searches for a page into the site's index."""
+def add_index(app: Any, page: str, source: list[str]) -> None:
+    """Put the words by which a reader searches for a page into the site's index.
+
+    A page that loads files is built anew if one of them changes.
+    """
+    for file in re.findall(r"^:load: (\S+)$", source[0], re.MULTILINE):
+        app.env.note_dependency(str((HERE / file).resolve()))
     if words := pages.SEARCHED.get(page):
         heading = r"(?m)^# .*\n"
         source[0] = re.sub(heading, lambda line: line[0] + pages.index(*words), source[0], count=1)

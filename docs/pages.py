@@ -1,4 +1,4 @@
-"""Writes the pages of the lessons and of the mistakes from the lessons' own files."""
+"""Writes the pages of the lessons, of their mistakes and of the names, from the package's files."""
 
 import re
 import textwrap
@@ -7,6 +7,7 @@ from pathlib import Path
 from formulas import as_latex
 from lesson_map import lesson_map
 
+import glassformer
 from glassformer.tools.learn.edits import changed_lines
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import EVERY, EXERCISES, Lesson, lessons
@@ -28,6 +29,7 @@ SEARCHED = {
     "how-to/export": ("ONNX", "quantization"),
     "how-to/other-translators": ("pretrained models", "zoo of pretrained models"),
     "how-to/own-files": ("dataset", "data loader", "training data", "parallel corpus"),
+    "paper": ("The Annotated Transformer", "nanoGPT", "source code", "from scratch"),
     "recurrence": ("RNN", "LSTM", "GRU", "CNN", "convolution", "recurrent network"),
 }
 
@@ -86,7 +88,22 @@ def write(directory: Path) -> None:
     (directory / "lessons.md").write_text(lessons_page(every), encoding="utf-8")
     (directory / "mistakes.md").write_text(mistakes_page(every), encoding="utf-8")
     (directory / "from-other-names.md").write_text(names_page(), encoding="utf-8")
+    (directory / "names.md").write_text(short_reference(), encoding="utf-8")
     (directory / "map.html").write_text(lesson_map("generated/"), encoding="utf-8")
+
+
+def short_reference() -> str:
+    """The table of the package's docstring, with a link from each name to its long entry."""
+    rows = re.findall(r"^ {4}(\S.*?) {2,}(.+)$", glassformer.__doc__ or "", re.MULTILINE)
+    links = [(wish, re.sub(r"\w+", entry_of, names)) for wish, names in rows]
+    table = [f"| {wish} | {names} |" for wish, names in links]
+    return "\n".join(["| to | take |", "|---|---|", *table, ""])
+
+
+def entry_of(name: re.Match[str]) -> str:
+    """A link to the long entry of a public name, in the module of its definition."""
+    home = getattr(getattr(glassformer, name[0]), "__module__", "glassformer.config")
+    return f"{{py:obj}}`{name[0]} <{home}.{name[0]}>`"
 
 
 def notebook_name(lesson: Lesson) -> str:

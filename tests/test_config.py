@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.config import ModelConfig, presets
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.support.errors import UsageError
 from tests.tables import every
 

@@ -1,6 +1,8 @@
 """What is promised to others: the names, how they are called, and that importing them is cheap."""
 
 import inspect
+import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +125,17 @@ def test_every_public_name_can_be_imported_and_is_told():
     assert set(glassformer.__all__) <= set(names)
     assert {name.partition(".")[0] for name in SIGNATURES} <= set(glassformer.__all__)
     assert dir(glassformer) == sorted(glassformer.__all__)
+
+
+def test_the_docstring_names_each_public_name_once():
+    rows = re.findall(r"^ {4}\S.*? {2,}(.+)$", glassformer.__doc__, re.MULTILINE)
+    assert sorted(", ".join(rows).split(", ")) == glassformer.__all__
+
+
+def test_help_is_short():
+    text = pydoc.plain(pydoc.render_doc(glassformer))
+    assert "translate                 Translator, Translation" in text
+    assert len(text.splitlines()) < 80
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

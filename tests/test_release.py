@@ -21,9 +21,9 @@ from tests.other_systems import LACKING
 ROOT = Path(__file__).parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 PARTS = (
-    "benchmarks", "docs", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
-    "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md", "constraints.txt",
-    "pyproject.toml", "requirements.lock", "setup.py",
+    "benchmarks", "docs", "examples", "src", "tests", "CHANGELOG.md", "CITATION.cff",
+    "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md",
+    "constraints.txt", "pyproject.toml", "requirements.lock", "setup.py",
 )  # fmt: skip
 BY_BENCHMARKS = (".environments", ".work", "results")  # gigabytes that a benchmark leaves
 # Each command's first success. The translator learns nothing in three updates.

@@ -25,7 +25,8 @@ from glassformer.decoding import engine as torch_searches
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Job, SearchOptions, TorchEngine
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.evaluation import evaluate
 from glassformer.parts import PLAIN
 from glassformer.text_engine import torch_engine

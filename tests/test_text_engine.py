@@ -8,7 +8,8 @@ import torch
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding.batched import DecodingSettings
 from glassformer.decoding.engine import SearchOptions, TorchEngine
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.parts import PLAIN
 from glassformer.text_engine import TextEngine, Translation
 from tests.tables import every

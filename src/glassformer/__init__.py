@@ -1,10 +1,26 @@
 """The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
 
-You can use the parts alone (``from glassformer import MultiHeadAttention``). For practical work
-there are ``Translator``, ``train``, and the command ``glassformer``. ``Parts`` holds the forms that
-``Translator`` and ``train`` run: ``FAST``, ``PLAIN``, or forms of your own.
+The names by what you want to do; ``help(glassformer.train)`` says more of one name:
 
-``__init__.pyi`` names the module of each public name.
+    translate                 Translator, Translation
+    train a translator        train, TrainConfig
+    score translations        evaluate, corpus_scores
+    align words               pharaoh, alignment_error_rate
+    attend                    scaled_dot_product_attention, MultiHeadAttention, masked_softmax
+    hide positions            padding_mask, subsequent_mask, target_mask
+    embed tokens              ScaledEmbedding, PositionalEncoding, sinusoidal_positions
+    build blocks              FeedForward, ResidualBlock, EncoderBlock, DecoderBlock
+    build a whole model       Encoder, Decoder, Transformer, ModelConfig, presets, Memory
+    give your own parts       Parts, PLAIN, FAST, fused_attention
+    write your own loop       label_smoothed_cross_entropy, noam_schedule, token_accuracy
+    search for a target       greedy, beam_search, sample, Sampling, OutputRules
+    turn text into ids        train_tokenizer, Tokenizer, pad_rows, read_vectors
+    look inside a model       capture, figure1, attention_shapes, Table
+    trace a translation       trace, Query, Changes, Head, ablated
+    draw tensors              plot_mask, plot_attention, plot_positions, plot_similarity
+    draw figure 2 and rates   plot_figure2, plot_schedule
+
+``__init__.pyi`` names the module of each name.
 """
 
 import ast
@@ -12,6 +28,7 @@ import sys
 from importlib import import_module
 from opcode import opname
 from pathlib import Path
+from traceback import walk_stack
 from typing import Any
 
 from glassformer.support.errors import nearest
@@ -43,4 +60,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    """The public names; none for ``help``, whose pages of them would hide the table above."""
+    askers = (frame.f_globals.get("__name__") for frame, _ in walk_stack(sys._getframe()))
+    return [] if "pydoc" in askers else __all__

@@ -12,7 +12,8 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
 from glassformer.decoding.batched import DecodingSettings, SequenceModel
 from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.support.displays import Shown, Table
 from glassformer.support.errors import UsageError

@@ -25,8 +25,8 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, SearchOptions, TorchEngine
-from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import Sampling
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.forms import check_record
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16

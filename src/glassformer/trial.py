@@ -14,7 +14,7 @@ from torch import Tensor
 from glassformer.data.batches import Batch, pad_rows
 from glassformer.decoding.batched import DecodingSettings, Search, decode_sentences
 from glassformer.decoding.constraints import ForcedPrefix, OutputRules, best_tokens
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN, Parts

@@ -10,8 +10,8 @@ import torch
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import ForcedPrefix, OutputRules
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import sample
+from glassformer.decoding.vocabulary import Vocabulary
 from tests.tables import every
 
 EOS = 3

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.constraints import OutputRules, log_softmax
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.protocols import Vocabulary, log_softmax
+from glassformer.decoding.vocabulary import Vocabulary
 
 EOS = 3
 

@@ -19,8 +19,8 @@ from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
-from glassformer.decoding.protocols import DEFAULT_IDS
 from glassformer.decoding.sampling import sample
+from glassformer.decoding.vocabulary import DEFAULT_IDS
 from tests.tables import every
 
 BOS, EOS, SPECIAL = 2, 3, range(4)

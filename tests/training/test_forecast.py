@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from glassformer.training import forecast as module
 from glassformer.training.forecast import Forecast
-from glassformer.training.schedule import Schedule, SteadyPace
+from glassformer.training.pace import Schedule, SteadyPace
 
 
 class Clock:

@@ -14,7 +14,7 @@ from glassformer.training import loop as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loop import Stopped
-from glassformer.training.schedule import Schedule
+from glassformer.training.pace import Schedule
 
 
 def kept(trainer):

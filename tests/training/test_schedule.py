@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.training.checkpoint import RunState
-from glassformer.training.schedule import Schedule, SteadyPace, noam_schedule
+from glassformer.training.pace import Schedule, SteadyPace
+from glassformer.training.schedule import noam_schedule
 from glassformer.training.setup.options import Decay, LengthOptions
 from glassformer.training.time_budget import TimedPace
 from tests.tables import every

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from glassformer.training.checkpoint import RunState
-from glassformer.training.schedule import Schedule
+from glassformer.training.pace import Schedule
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.time_budget import TimedPace
 from glassformer.training.time_limit import in_time

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.constraints import Constraint, OutputRules
-from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
+from glassformer.decoding.protocols import Hypothesis, State, StepFunction
+from glassformer.decoding.vocabulary import DEFAULT_IDS, Vocabulary
 from glassformer.support.progress import working
 from glassformer.support.threads import torch_pool
 

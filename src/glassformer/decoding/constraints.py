@@ -16,7 +16,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from glassformer.decoding.logits_processors import LogitsProcessor
-from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
+from glassformer.decoding.vocabulary import DEFAULT_IDS, Vocabulary
+from glassformer.support.errors import InputError
 
 __all__ = [
     "BestTokens",
@@ -24,6 +25,7 @@ __all__ = [
     "ForcedPrefix",
     "OutputRules",
     "best_tokens",
+    "log_softmax",
 ]
 
 BestTokens: TypeAlias = "Callable[[Tensor, int, Sequence[int]], tuple[Tensor, Tensor]]"
@@ -50,6 +52,29 @@ class Constraint(Protocol):
     def needed(self, sentence: int, /) -> int:
         """The number of tokens that the constraint adds to the maximum length of a target."""
         ...
+
+
+def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows vocab"]:
+    """`log p(token)` in float32, or in float64 for float64 logits; always a new tensor.
+
+    A row of -inf stays -inf, because no token may follow; torch's `log_softmax` gives NaN. Logits
+    that are NaN or +inf raise `InputError`.
+
+    >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
+    [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]
+    """
+    result = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
+    undefined = result[:, 0].isnan()  # NaN fills its whole row: one column suffices
+    if undefined.any():
+        empty = logits.isneginf().all(dim=-1)
+        if (undefined & ~empty).any():
+            rows = (undefined & ~empty).nonzero().flatten().tolist()
+            raise InputError(
+                f"the step function gave NaN or +inf as logits in rows {rows}: check the weights"
+                " and the parts of the model"
+            )
+        result[empty] = -torch.inf
+    return result
 
 
 def best_tokens(

@@ -33,8 +33,9 @@ from glassformer.decoding.logits_processors import (
     NoRepeatNgram,
     RepetitionPenalty,
 )
-from glassformer.decoding.protocols import Hypothesis, S, StepFunction, Vocabulary
+from glassformer.decoding.protocols import Hypothesis, S, StepFunction
 from glassformer.decoding.sampling import Sampling, sample
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.support.errors import UsageError
 
 __all__ = [

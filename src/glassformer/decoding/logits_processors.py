@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary
+from glassformer.decoding.vocabulary import DEFAULT_IDS, Vocabulary
 
 __all__ = ["LogitsProcessor", "MinLength", "NoRepeatNgram", "RepetitionPenalty"]
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 
 from glassformer.support.progress import duration
 from glassformer.training.checkpoint import RunState
-from glassformer.training.schedule import Schedule, SteadyPace, shortened
+from glassformer.training.pace import Schedule, SteadyPace, shortened
 from glassformer.training.setup.options import LengthOptions
 from glassformer.training.time_limit import Deadline
 

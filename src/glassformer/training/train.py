@@ -23,10 +23,10 @@ from glassformer.training.checkpoint import RunState, load_newest, newest_state
 from glassformer.training.final_bundle import final_bundle, model_card, report_end
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
+from glassformer.training.pace import Schedule, SteadyPace
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.parallel.worker import settings_of_rank_0
 from glassformer.training.reporting import CellReporter, Metrics, Reporter, TextReporter, beside
-from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.machine import (
     check_precision,

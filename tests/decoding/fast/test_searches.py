@@ -15,7 +15,7 @@ from glassformer.decoding.fast import beam as fast_beam
 from glassformer.decoding.fast import greedy as fast_greedy
 from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 
 VOCAB = 9
 TOKENS = st.integers(4, VOCAB - 1)

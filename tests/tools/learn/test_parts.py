@@ -12,7 +12,7 @@ from glassformer.config import ModelConfig
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.logits_processors import MinLength
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import UsageError
 from glassformer.tools.learn.adapters import ADAPTERS, UNUSED

@@ -8,6 +8,7 @@ of its steps has four parts: `_propose`, `_set_aside`, `_extend` and `_retire`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -18,7 +19,7 @@ from torch import Tensor
 from glassformer.config import BEAM, LENGTH_PENALTY
 from glassformer.decoding.beam import check_search, penalty
 from glassformer.decoding.constraints import OutputRules
-from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
+from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction
 
 __all__ = ["BeamState", "beam_search"]
 
@@ -134,7 +135,7 @@ def _propose(
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
     last = tokens[:, -1] if length else settings.rules.start(len(tokens))
-    state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
+    state = _selected(alive.decoder, alive.rows) if length else alive.decoder
     logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
     # The best of a sentence are among the best of its rows, so other tokens need no sum.
@@ -147,6 +148,15 @@ def _propose(
     ends = chosen == settings.rules.vocabulary.eos_id
     rows = torch.arange(live * width, device=tokens.device).view(live, width)
     return replace(alive, decoder=decoder, rows=rows), _Candidates(best, parents, chosen, ends)
+
+
+def _selected(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
+    """The given `rows` of any state; a line of `rows` has one sentence's unfinished targets.
+
+    A state may have a faster `select_beams` of its own, which this function then calls.
+    """
+    select: Callable[[Tensor], S] | None = getattr(state, "select_beams", None)
+    return state.select(rows.flatten()) if select is None else select(rows)
 
 
 def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:

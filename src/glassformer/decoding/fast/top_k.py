@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.protocols import log_softmax
+from glassformer.decoding.constraints import log_softmax
 
 __all__ = ["likeliest"]
 

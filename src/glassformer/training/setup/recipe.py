@@ -12,7 +12,7 @@ from glassformer.config import ModelConfig, presets
 from glassformer.data.corpus import Pair
 from glassformer.evaluation import metric_for
 from glassformer.support.errors import counted
-from glassformer.training.schedule import shortened
+from glassformer.training.pace import shortened
 from glassformer.training.setup.options import LengthOptions, SizeOptions, TrainConfig
 
 __all__ = [

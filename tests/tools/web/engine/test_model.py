@@ -15,7 +15,8 @@ from glassformer.bundle import Bundle
 from glassformer.decoding.beam import beam_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix, OutputRules
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.tools.inspection.scoring import log_probabilities
 from glassformer.tools.web.living_page import rounded
 from tests.node import node

@@ -12,7 +12,8 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.engine import Job, SearchOptions
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
 from glassformer.support.errors import InputError, UsageError

@@ -35,7 +35,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Job, SearchOptions
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.support.errors import InputError
 from glassformer.support.threads import torch_threads
 from glassformer.tools.interchange.ctranslate2.workers import FAULTS, Workers

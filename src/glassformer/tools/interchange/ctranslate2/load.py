@@ -22,7 +22,7 @@ import torch
 from glassformer.bundle import Bundle
 from glassformer.config import LARGE
 from glassformer.decoding.engine import Engine
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.support.errors import InputError, UsageError, check_choice
 from glassformer.support.files import private_cache, remove_directory, whole_directory
 from glassformer.support.hashes import check_hashes, read_manifest, write_manifest

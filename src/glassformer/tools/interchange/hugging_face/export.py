@@ -15,7 +15,7 @@ from glassformer.bundle import Bundle, facts
 from glassformer.config import BEAM, EXTRA_LENGTH
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import LONGEST_SOURCE
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.support.files import new_directory
 from glassformer.tools.interchange.hugging_face.configuration import (

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.protocols import Candidate, Vocabulary
+from glassformer.decoding.protocols import Candidate
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe
 from glassformer.tools.learn.inputs import given, numbers
 from glassformer.tools.learn.table_model import TableModel

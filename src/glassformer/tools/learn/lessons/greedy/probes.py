@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given, numbers
