@@ -22,7 +22,8 @@ from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, words
 from glassformer.decoding.engine import Job, SearchOptions
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator
 from tests.data.decorations import FIRST, Pair

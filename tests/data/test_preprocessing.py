@@ -75,7 +75,7 @@ def test_echoed_segments_are_the_text_again(tokenizer, text, lengths):
         ),
         ("> - 10. One", ["One"]),
         ("| One | 42 | Two. Three. |\n|:--|---|:-:|", ["One", "Two.", "Three."]),
-        ("Is it 5 | 6?\n3.5 men\n(well) done", ["Is it 5 | 6?", "3.5 men", "(well) done"]),
+        ("Is it 5|6?\n3.5 men\n(well) done", ["Is it 5|6?", "3.5 men", "(well) done"]),
         ("私は学生です。彼は先生です！", ["私は学生です。", "彼は先生です！"]),
     ],
 )

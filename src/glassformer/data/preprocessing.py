@@ -33,7 +33,10 @@ __all__ = [
 LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n]+")
-_CELL = re.compile(r"(?:(?!\t| {3})[^\r\n])+")  # a part of a line between tabs or runs of spaces
+# The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
+_CELL = re.compile(
+    r"(?:(?!\t| {3}|([^\w\s.])\1\1|_{3}|\.{4}| [|¦›»→←·•▸>]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(

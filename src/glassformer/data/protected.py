@@ -32,7 +32,8 @@ _KINDS = {
     r"|(?:[\w-]{1,60}+/){1,20}[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?!\w))",
     "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^\n]{1,300}?(?<!`)(?P=ticks)(?!`)"
     r"|(?<!\w)[A-Za-z][A-Za-z\d]{0,40}+_[A-Za-z\d]\w{0,40}(?:\(\))?|(?<!\w)[A-Za-z][\w.]{0,60}+\(\)",
-    "tag": r"<!--[^\n]{0,300}?-->"
+    "tag": r"<!--[^\n]{0,300}?-->|\{\\[^{}\n]{1,60}\}"  # the second in subtitles
+    r"|\[/?(?:[biusq*]|url|img|quote|code|list|size|color|center|spoiler)(?:=[^\[\]\n]{1,60})?\]"
     r"|</?[A-Za-z][\w:.-]{0,40}(?:\s{1,4}[\w:@.-]{1,40}=(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'"
     r"|[^\s\"'<>]{1,300})){0,20}\s{0,4}/?>|</?\d{1,3}\s?/?>"
     r"|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][a-z]{1,7}\d{0,2});",
@@ -47,13 +48,17 @@ _KINDS = {
     r"|(?<![\w$])\$(?:t\([^()\n]{1,80}\)|[A-Za-z_]\w{0,40})|(?<!\w)__[A-Za-z]\w{0,40}?__(?!\w)"
     rf"|:(?<![^{_OPENS}]:)[A-Za-z]\w{{1,40}}|@:[\w.]{{1,60}}"
     r"|\[X\d{1,5}X\]",  # Weblate's form of a hidden placeholder
-    "reference": r"\[\^?\d{1,4}(?:\s?[,;–-]\s?\d{1,4}){0,9}\]",
+    "reference": r"\[\^?\d[\d\s.,:;–-]{0,20}\]",
+    "escape": r"\\(?:[nrtNh](?![a-z])|[A-Za-z]{2,20}\*?)",  # of a string, or a command of LaTeX
     "name": r"(?<![\w@#&/.])(?:@[A-Za-z_]\w{1,40}(?:\.\w{1,40}){0,3}"
     r"|#(?=\d{0,99}[^\W\d])\w{1,100})",
     "measure": rf"(?:[{_MINUS}](?<![^{_OPENS}].))?(?<![\w.,])"
     rf"(?:{_NUMBER}\s?[{_MINUS}]\s?)?{_NUMBER}[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
     "version": r"(?<![\w.,])(?:v\d{1,4}(?:\.\d{1,5}){0,4}|\d{1,2}\.\d{1,2}\.\d"
     r"|\d{1,3}(?:\.\d{1,3}){3})(?:-(?:alpha|beta|rc|dev)[.\d]{0,9})?(?![\w]|[.,]\d)",
+    "identifier": r"(?<![\w.-])(?:[^\W\d_]{1,12}\d[^\W_]{0,20}|\d{1,9}[^\W\d_]{1,9}\d[^\W_]{0,20}"
+    r"|[A-Z]{1,6}(?:-[^\W_]{0,20}\d[^\W_]{0,20}){1,4}|\d{1,6}(?:-\d{1,8}){3,6}"
+    r"|\+\d{1,4}[ \d()/-]{4,18}\d)(?![\w\uFE0F\u20E3-]|[.,]\d)",
     "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
 }
@@ -61,7 +66,7 @@ _KINDS = {
 SPANS = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
 _SPAN = re.compile(SPANS)
 # Each span matches this pattern; most texts have no match and need no further search.
-_MAY = re.compile(r"[{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]")
+_MAY = re.compile(r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]")
 _SENTENCE_ENDS = ".,;:!?'*_…"
 _CLOSERS = {")": "(", "]": "["}
 

@@ -15,6 +15,7 @@ _FORMS = {
     "(?P<": "(?<",
     r"[^\W\d_]": r"[\p{L}\p{Nl}\p{No}]",
     r"[^\W\d]": r"[\p{L}\p{Nl}\p{No}_]",
+    r"[^\W_]": r"[\p{L}\p{N}]",
     r"\b": r"(?!\w)",  # the package's patterns have it at the end of a word
     r"\Z": "$",
 }

@@ -19,13 +19,12 @@ export class Edges {
   }
 
   // The span of a stripped text, in UTF-16; empty if the text has neither letters nor digits.
-  // `read` brings a run into the form that was counted.
-  span(text, read) {
+  span(text) {
     const signs = this.bare(text);
     const pairs = this.pairs(signs);
     const [start, end] = core(signs, pairs);
     if (start === end) return [0, 0];
-    const learnt = (run, runs) => this.learnt(read(run.join("").replace(SPANS, SPAN)), runs);
+    const learnt = (run, runs) => this.learnt(run.join("").replace(SPANS, SPAN), runs);
     const firsts = this.lengths(signs.slice(0, start).reverse())
       .map((length) => start - length)
       .filter((place) => learnt(signs.slice(place, start), this.starts));

@@ -57,8 +57,7 @@ export class Preprocessing {
       return parts.map((span) => span.map((place) => index + start + place));
     });
     return spans.flatMap((span) => {
-      const [start, end] = this.withoutEdges(text, this.trimmed(text, span));
-      const read = this.normalised(text.slice(start, end));
+      const { read, start, end } = this.withoutEdges(text, this.trimmed(text, span));
       if (!read || !(this.numbers || hasLetters(read))) return [];
       if (!this.invisible) return [{ text: read, start, end, capitals: false }];
       const lower = lowered(read);
@@ -105,12 +104,17 @@ export class Preprocessing {
     return spans;
   }
 
-  // The span without the signs at its edges that the model has not learnt.
+  // The normalised text of a span, and the span, without the signs at the edges that the model has
+  // not learnt.
   withoutEdges(text, [start, end]) {
-    if (!this.edges) return [start, end];
-    const read = (run) => (this.invisible ? run.replace(this.invisible, "") : run).replace(/\s/gu, " ");
-    const [first, last] = this.edges.span(text.slice(start, end), read);
-    return this.trimmed(text, [start + first, start + last]);
+    const whole = this.normalised(text.slice(start, end));
+    const [first, last] = this.edges?.span(whole) ?? [0, whole.length];
+    const [before, after] = [whole.slice(0, first).trim(), whole.slice(last).trim()];
+    let [from, to] = [start, end];
+    while (from < end && this.normalised(text.slice(start, from)) !== before) from += 1;
+    while (to > from && this.normalised(text.slice(to, end)) !== after) to -= 1;
+    const span = this.trimmed(text, [from, to]);
+    return { read: whole.slice(first, last), start: span[0], end: span[1] };
   }
 
   // The span without what no reader sees at its two ends.
