@@ -64,7 +64,10 @@ def counted(
     way: str,
     count: int,
 ) -> dict[str, Count]:
-    """The count of each family, by one way."""
+    """The count of each family, by one way; a bundle's plain translations are of that way."""
+    if not isinstance(translator.engine, ExactEngine):
+        plain = [pair.source for pair in pairs]
+        pairs = list(map(Pair, plain, WAYS[way](translator, plain)))
     chosen = [
         case
         for name in names

@@ -32,9 +32,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A decorated text, its right translations, the best first, and what the translator must know.
+    """A decorated text, its right translations, and the pairs that a translator must know.
 
-    `pairs` hold symbols in the places of spans.
+    A pair may have symbols in the places of spans.
     """
 
     family: str

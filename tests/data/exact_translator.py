@@ -61,14 +61,12 @@ class ExactEngine:
 
     tokenizers: tuple[Tokenizer, Tokenizer]
     known: dict[str, str] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
     name: ClassVar[str] = "exact"
     at_once: int = sys.maxsize
     threads: int = 1
 
     def answer(self, text: str) -> str:
         """The translation of a text."""
-        self.asked.append(text)
         copied = _COPIED.findall(text)
         symbols = iter(range(len(copied)))
         template = _COPIED.sub(lambda _: chr(ord(FIRST) + next(symbols)), text)

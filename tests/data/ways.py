@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from html import escape, unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from lxml import etree
@@ -94,15 +95,23 @@ def page(translator: Translator, texts: Sequence[str]) -> list[str]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "weights")
         path.write_bytes(weights)
-        given = {"about": about(bundle, []), "weights": str(path), "texts": list(texts)}
-        if not isinstance(translator.engine, ExactEngine):
-            return node(_PAGE, given)["translated"]
-        answers: dict[str, str] = {}
-        while True:
-            found = node(_PAGE, {**given, "answers": answers})
-            if not (new := {*found["asked"]} - answers.keys()):
-                return found["translated"]
-            answers |= {text: translator.engine.answer(text) for text in new}
+        given = {"about": about(bundle, []), "weights": str(path)}
+        if isinstance(translator.engine, ExactEngine):
+            return _answered(translator.engine, {**given, "texts": list(texts)})
+        parts = [list(texts[first : first + _REQUEST]) for first in range(0, len(texts), _REQUEST)]
+        return [
+            text for part in parts for text in node(_PAGE, {**given, "texts": part})["translated"]
+        ]
+
+
+def _answered(engine: ExactEngine, given: dict[str, Any]) -> list[str]:
+    """The page's translations, once the engine has answered all that the page asks."""
+    answers: dict[str, str] = {}
+    while True:
+        found = node(_PAGE, {**given, "answers": answers})
+        if not (new := {*found["asked"]} - answers.keys()):
+            return found["translated"]
+        answers |= {text: engine.answer(text) for text in new}
 
 
 def catalogue(translator: Translator, texts: Sequence[str]) -> list[str]:
