@@ -188,11 +188,14 @@ def test_n_best_names_the_line_of_each_translation(translate, translator):
     _, out, _ = translate("\n".join(texts).encode(), "--n-best", 3, "--beam", 4)
 
     expected = [
-        f"{number} ||| {one.text} ||| {one.score:.4f}"
+        (str(number), one.text, one.score)
         for number, best in enumerate(translator.translate(texts, beam=4, n_best=3))
         for one in (best, *best.alternatives)
     ]
-    assert out.decode().split("\n")[:-1] == expected
+    rows = [line.split(" ||| ") for line in out.decode().split("\n")[:-1]]
+    assert [(number, text) for number, text, _ in rows] == [row[:2] for row in expected]
+    scores = [float(score) for *_, score in rows]
+    assert scores == pytest.approx([row[2] for row in expected], abs=1e-3)
     assert len(expected) == 6
 
 

@@ -31,7 +31,9 @@ export class Edges {
     const lasts = this.lengths(signs.slice(end))
       .map((length) => end + length)
       .filter((place) => learnt(signs.slice(end, place), this.ends));
-    const spans = [start, ...firsts].flatMap((first) => [end, ...lasts].map((last) => [first, last]));
+    const spans = [start, ...firsts].flatMap((first) =>
+      [end, ...lasts].map((last) => [first, last]),
+    );
     const whole = spans.filter((span) => !pairs.some((pair) => isParted(pair, span)));
     const longest = whole.reduce((best, span) =>
       span[1] - span[0] > best[1] - best[0] ? span : best,
@@ -80,7 +82,9 @@ export class Edges {
       if (fitting >= 0) {
         pairs.push([opened[fitting][1], place]);
         opened.splice(fitting);
-      } else if (opens && Object.hasOwn(this.closers, sign)) opened.push([this.closers[sign], place]);
+      } else if (opens && Object.hasOwn(this.closers, sign)) {
+        opened.push([this.closers[sign], place]);
+      }
     });
     return pairs;
   }

@@ -109,7 +109,8 @@ export class Preprocessing {
   withoutEdges(text, [start, end]) {
     const whole = this.normalised(text.slice(start, end));
     const [first, last] = this.edges?.span(whole) ?? [0, whole.length];
-    const [before, after] = [whole.slice(0, first).trim(), whole.slice(last).trim()];
+    const before = this.normalised(whole.slice(0, first));
+    const after = this.normalised(whole.slice(last));
     let [from, to] = [start, end];
     while (from < end && this.normalised(text.slice(start, from)) !== before) from += 1;
     while (to > from && this.normalised(text.slice(to, end)) !== after) to -= 1;
