@@ -1,6 +1,6 @@
-"""The description on the package index: README.md, whose links are addresses of the repository.
+"""The description and the addresses on the package index, both from the repository's address.
 
-``pyproject.toml`` has all else.
+``pyproject.toml`` has this address and all else. README.md is the description.
 """
 
 import re
@@ -25,10 +25,22 @@ def description(readme: str, repository: str) -> str:
     )
 
 
-project = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
+def addresses(repository: str) -> dict[str, str]:
+    """The repository, its issues, the changes, and the site on GitHub's pages."""
+    if not repository:
+        return {}
+    owner, name = repository.split("/")[-2:]
+    return {
+        "Repository": repository,
+        "Documentation": f"https://{owner.lower()}.github.io/{name}/",
+        "Issues": f"{repository}/issues",
+        "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+    }
+
+
+settings = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["tool"]["glassformer"]
 setup(
-    long_description=description(
-        (HERE / "README.md").read_text("utf-8"), project.get("urls", {}).get("Repository", "")
-    ),
+    long_description=description((HERE / "README.md").read_text("utf-8"), settings["repository"]),
     long_description_content_type="text/markdown",
+    project_urls=addresses(settings["repository"]),
 )

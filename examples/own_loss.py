@@ -9,7 +9,7 @@ from dataclasses import replace
 from glassformer import FAST, TrainConfig, Translator, train
 
 
-def focal(model, batch, *, smoothing):
+def focal(model, batch, **_):
     """The sum that is minimised, and the cross-entropy, which the log shows."""
     batch = batch.to(model.output_weight.device)
     real = batch.labels != model.config.pad_id

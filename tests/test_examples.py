@@ -94,7 +94,7 @@ OPUS = {
     "error [Errno -2] Name or service not known>'; echo 'FileNotFoundError: [Errno 2]' >&2; exit 1",
     "no such pair": "echo '   0 KB Total size'; echo \"FileNotFoundError: [Errno 2] No such file or"
     " directory: 'download/Tatoeba_latest_moses_de-en.txt.zip'\" >&2; exit 1",
-    "broken": "mkdir -p $OUT/download; echo 'zipfile.BadZipFile: File is not a zip file' >&2; exit 1",
+    "broken": "mkdir -p $OUT/download; echo 'zipfile.BadZipFile: not a zip file' >&2; exit 1",
     "right": "while [ $1 != -w ]; do shift; done; cp copy.en $2; cp copy.de $3",
 }
 
