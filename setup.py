@@ -10,7 +10,9 @@ from pathlib import Path
 from setuptools import setup
 
 HERE = Path(__file__).parent
-LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")  # a picture may be a link's text
+LINK = re.compile(
+    r"""(\]\(|(?:href|src)=")(?!https?:|#)([^)"]+)"""
+)  # a picture may be a link's text
 
 
 def description(readme: str, repository: str) -> str:
@@ -19,7 +21,7 @@ def description(readme: str, repository: str) -> str:
         return readme
     return LINK.sub(
         lambda link: (
-            f"]({repository}/{'raw' if link[1].endswith('.png') else 'blob'}/main/{link[1]})"
+            f"{link[1]}{repository}/{'raw' if link[2].endswith('.png') else 'blob'}/main/{link[2]}"
         ),
         readme,
     )

@@ -140,9 +140,10 @@ def test_the_description_has_absolute_links_and_the_version_is_the_package_s(whe
         metadata = BytesParser().parsebytes(archive.read(name))
     assert metadata["Version"] == __version__
     text = metadata.get_payload()
-    assert f"({REPOSITORY}/raw/main/docs/attention.png)" in text
+    assert f'src="{REPOSITORY}/raw/main/docs/attention.png"' in text
+    assert f"({REPOSITORY}/raw/main/docs/page.png)](" in text
     assert f"({REPOSITORY}/blob/main/docs/measurements.md)" in text
-    assert "](docs/" not in text
+    assert not re.search(r"""(\]\(|=")docs/""", text)
     assert metadata.get_all("Project-URL") == [
         f"Repository, {REPOSITORY}",
         "Documentation, https://owner.github.io/glassformer/",
