@@ -21,7 +21,7 @@ if [ -z "$copy" ]; then # OpusTools downloads an archive, and writes a file for 
         -w "$copy.$source" "$copy.$target" >"$log" 2>&1; then
         rm -rf "$out/download"
         case $(cat "$log") in
-        *Unable*) stop "no download: $(grep -m 1 Unable "$log")" ;;
+        *Unable*) stop "no download: $(grep -om 1 'Unable.*' "$log")" ;;
         *FileNotFoundError*) stop "OPUS has no Tatoeba pairs of $source and $target:\
  'opus_get -d Tatoeba -s $source -ll --local_db' lists the languages that have pairs" ;;
         *) stop "the download was broken, and is deleted: $(tail -n 1 "$log")" ;;

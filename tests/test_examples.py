@@ -90,10 +90,11 @@ def scripts():
 
 # The everyday sentences. OpusTools' opus_read is a stand-in, with the lines that 1.9.0 prints.
 OPUS = {
-    "no network": "echo 'Unable to retrieve the data from https://opus.nlpl.eu/opusapi/: <urlopen "
-    "error [Errno -2] Name or service not known>'; echo 'FileNotFoundError: [Errno 2]' >&2; exit 1",
-    "no such pair": "echo '   0 KB Total size'; echo \"FileNotFoundError: [Errno 2] No such file or"
-    " directory: 'download/Tatoeba_latest_moses_de-en.txt.zip'\" >&2; exit 1",
+    "no network": """printf 'a.zip ... 0% of 10 MB'
+        echo 'Unable to retrieve the data from https://opus.nlpl.eu: <urlopen error [Errno -2]>'
+        echo "FileNotFoundError: [Errno 2] No such file or directory: 'a.zip'" >&2; exit 1""",
+    "no such pair": """echo '   0 KB Total size'
+        echo "FileNotFoundError: [Errno 2] No such file or directory: 'a.zip'" >&2; exit 1""",
     "broken": "mkdir -p $OUT/download; echo 'zipfile.BadZipFile: not a zip file' >&2; exit 1",
     "right": "while [ $1 != -w ]; do shift; done; cp copy.en $2; cp copy.de $3",
 }
