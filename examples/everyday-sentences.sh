@@ -57,7 +57,7 @@ echo "$pairs pairs: $(($(wc -l <train.tsv))) for training, $(($(wc -l <test.tsv)
 glassformer doctor train.tsv --test test.tsv --minutes "$minutes"
 glassformer train train.tsv --languages "$source" "$target" --minutes "$minutes" --out run
 glassformer evaluate run test.tsv
-awk -v each=$((pairs / each / 10 + 1)) '(NR - 1) % each == 0 && n++ < 10' test.tsv >ten.tsv
+awk -v each=$((pairs / each / 10)) '(!each || NR % each == 0) && n++ < 10' test.tsv >ten.tsv
 cut -f 1 ten.tsv | glassformer translate run | paste ten.tsv - # source, reference, translation
 glassformer look run --text "$(tail -n 1 ten.tsv | cut -f 1)" --out look.html
 rm -f translate.html
