@@ -1,6 +1,6 @@
-"""The description on the package index: README.md, whose links are addresses of the repository.
+"""The description and the addresses on the package index, both from the repository's address.
 
-``pyproject.toml`` has all else.
+``pyproject.toml`` has this address and all else. README.md is the description.
 """
 
 import re
@@ -10,7 +10,9 @@ from pathlib import Path
 from setuptools import setup
 
 HERE = Path(__file__).parent
-LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")  # a picture may be a link's text
+LINK = re.compile(
+    r"""(\]\(|(?:href|src)=")(?!https?:|#)([^)"]+)"""
+)  # a picture may be a link's text
 
 
 def description(readme: str, repository: str) -> str:
@@ -19,16 +21,28 @@ def description(readme: str, repository: str) -> str:
         return readme
     return LINK.sub(
         lambda link: (
-            f"]({repository}/{'raw' if link[1].endswith('.png') else 'blob'}/main/{link[1]})"
+            f"{link[1]}{repository}/{'raw' if link[2].endswith('.png') else 'blob'}/main/{link[2]}"
         ),
         readme,
     )
 
 
-project = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
+def addresses(repository: str) -> dict[str, str]:
+    """The repository, its issues, the changes, and the site on GitHub's pages."""
+    if not repository:
+        return {}
+    owner, name = repository.split("/")[-2:]
+    return {
+        "Repository": repository,
+        "Documentation": f"https://{owner.lower()}.github.io/{name}/",
+        "Issues": f"{repository}/issues",
+        "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+    }
+
+
+settings = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["tool"]["glassformer"]
 setup(
-    long_description=description(
-        (HERE / "README.md").read_text("utf-8"), project.get("urls", {}).get("Repository", "")
-    ),
+    long_description=description((HERE / "README.md").read_text("utf-8"), settings["repository"]),
     long_description_content_type="text/markdown",
+    project_urls=addresses(settings["repository"]),
 )

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,21 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_title = "Glassformer"
 html_show_sourcelink = False
-html_theme_options = {
+html_theme_options: dict[str, Any] = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 4,
     "footer_end": [],
 }
+settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["tool"]["glassformer"]
+if settings["repository"]:
+    html_theme_options["github_url"] = settings["repository"]
 html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
 # Pages without pages below them have nothing to navigate at the side.
 _SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
-_PLAIN = ("api", "paper", "measurements", "decisions", "security", "reliability")
+_PLAIN = ("api", "paper", "measurements", "decisions", "security", "reliability", "before-release")
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
 html_sidebars["generated/from-other-names"] = []
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]

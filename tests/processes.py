@@ -10,9 +10,12 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import util
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 
 # The server's socket lies in a temporary folder, and its path has at most 107 characters.
@@ -106,3 +109,58 @@ class Command:
         self.process.join()
         for stream in (self.stdin, self.stdout, self.stderr):
             stream.close()
+
+
+# A script's `glassformer` or `torchrun`: it hands its words and streams to the test, which forks.
+_PROGRAM = """\
+#!{python} -IS
+import os, socket, sys
+test = socket.socket(socket.AF_UNIX)
+test.connect({address!r})
+words = [sys.argv[0].rpartition("/")[2], os.getcwd(), *sys.argv[1:]]
+socket.send_fds(test, ["\\0".join(words).encode()], [0, 1, 2])
+sys.exit(int(test.recv(9)))
+"""
+
+
+@contextmanager
+def programs() -> Iterator[str]:
+    """A folder for PATH, in which ``glassformer`` and ``torchrun`` start without a new Python."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address := f"{folder}/socket")
+        listener.listen()
+        for name in ("glassformer", "torchrun"):
+            program = Path(folder, name)
+            program.write_text(_PROGRAM.format(python=sys.executable, address=address))
+            program.chmod(0o700)
+        Thread(target=_answer_all, args=(listener,), daemon=True).start()
+        yield folder
+        listener.shutdown(socket.SHUT_RDWR)  # it wakes the thread
+
+
+def _answer_all(listener: socket.socket) -> None:
+    with suppress(OSError):  # the listener is closed
+        while True:
+            Thread(target=_answer, args=listener.accept()[:1], daemon=True).start()
+
+
+def _answer(caller: socket.socket) -> None:
+    """Run one call; its end is told to the caller, and a killed caller ends its processes."""
+    message, streams, *_ = socket.recv_fds(caller, 1 << 16, 3)
+    name, directory, *words = message.decode().split("\0")
+    environments: list[dict[str, str]] = [{}]
+    if name == "torchrun":
+        environments = as_torchrun(int(words[words.index("--nproc-per-node") + 1]))
+        words = words[words.index("glassformer") + 1 :]
+    processes = [start(words, *streams, directory=directory, environment=e) for e in environments]
+    for stream in streams:
+        os.close(stream)
+    running = {process.sentinel for process in processes}
+    while running and caller not in (ended := wait([*running, caller])):
+        running -= set(ended)
+    for process in processes:
+        if running:
+            process.terminate()
+        process.join()
+    with caller, suppress(OSError):
+        caller.send(str(max(abs(process.exitcode) for process in processes)).encode())

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from glassformer.tools.cli.main import main
-from glassformer.tools.phrasebook.book import phrasebook
+from glassformer.tools.learn.folder import Folder
+from glassformer.tools.phrasebook.book import oracle, phrasebook
+from tests.lessons import RIGHT, folder_with
 from tests.processes import Command
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/reading.md")  # in this order: README's commands train runs/en-de
-# A page or program that other tests start, or that belongs to the reader's own shell.
-SKIPPED = ("make ", ". .venv")
+# Commands that other tests run, or that belong to the reader's own shell.
+SKIPPED = ("make ", ". .venv", "glassformer learn check")
 SMALL = shlex.split("--d-model 16 --num-heads 2 --num-encoder-layers 1 --num-decoder-layers 1")
 
 
@@ -114,6 +116,48 @@ def test_every_other_command_runs(workplace, monkeypatch, capfd):
             assert main(words) == 0, f"{command}\n{capfd.readouterr()}"
 
 
+def shown(first: str) -> list[str]:
+    """The lines of README's output that begins with this text."""
+    return next(block for block in blocks("text") if block.startswith(first)).splitlines()
+
+
+def test_the_demo_prints_what_readme_shows(tmp_path, monkeypatch, capsys):
+    """A demo that learns nothing prints the same lines, with wrong translations."""
+    drawn, asks, typed, answer = shown("attention of ")
+    phrase, right = typed.removeprefix("> "), answer.removesuffix("  (right)")
+    assert oracle(phrase, source="en", target="de") == right
+    typed_lines = iter([phrase, ""])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: next(typed_lines))
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["demo", "--size", "100", "--epochs", "0.1"]) == 0
+
+    [picture, question, judged] = capsys.readouterr().out.splitlines()[-4:-1]
+    assert picture.partition(" to ")[2] == drawn.partition(" to ")[2]
+    assert question == asks
+    assert judged.endswith(f"  (wrong: {right})")
+
+
+def test_the_checks_print_what_readme_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    unmasked = RIGHT.replace("masked_softmax(scores, mask)", "scores.softmax(-1)")
+    unscaled = RIGHT.replace(" / math.sqrt(query.size(-1))", "")
+    folder_with(tmp_path / "my-transformer", unmasked)
+    folder_with(tmp_path / "hand-ins" / "ada")
+    folder_with(tmp_path / "hand-ins" / "ben", unscaled)
+    Folder(tmp_path / "hand-ins" / "eva").make()
+
+    for words, lines in (
+        (["my-transformer", "attention"], shown("1. ")),
+        (["hand-ins"], shown("ada")),
+    ):
+        assert main(["learn", "check", *words]) == 1
+        assert capsys.readouterr().out.splitlines()[: len(lines)] == lines
+
+
 def test_the_python_examples_run(workplace, monkeypatch):
     monkeypatch.chdir(workplace)
     examples = blocks("python")
@@ -125,10 +169,14 @@ def test_the_python_examples_run(workplace, monkeypatch):
 WRITTEN = re.findall(r'directory / "(.+?)"', (ROOT / "docs/pages.py").read_text("utf-8"))
 
 
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 110
+
+
 def test_links_and_files_exist():
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]:
         text = page.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        for target in re.findall(r"(?:\]\(|href=\"|src=\")(?!http)([^)#\"]+)[)\"]", text):
             written = target.removeprefix("generated/") in WRITTEN  # by the site's build
             assert written or (page.parent / target).exists(), f"{page.name}: {target}"
     for page in PAGES:

@@ -7,23 +7,26 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tomllib
 import urllib.request
 import zipfile
 from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
+import yaml
 
 from glassformer import __version__
 from glassformer.tools.cli.main import COMMANDS
 from tests.other_systems import LACKING
 
 ROOT = Path(__file__).parent.parent
+REPOSITORY = "https://example.org/Owner/glassformer"
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 PARTS = (
     "benchmarks", "docs", "examples", "src", "tests", "CHANGELOG.md", "CITATION.cff",
-    "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md",
-    "constraints.txt", "pyproject.toml", "requirements.lock", "setup.py",
+    "CONTRIBUTING.md", "Dockerfile", "LICENSE", "MANIFEST.in", "Makefile", "README.md",
+    "SECURITY.md", "constraints.txt", "pyproject.toml", "requirements.lock", "setup.py",
 )  # fmt: skip
 BY_BENCHMARKS = (".environments", ".work", "results")  # gigabytes that a benchmark leaves
 # Each command's first success. The translator learns nothing in three updates.
@@ -93,8 +96,9 @@ def tree(tmp_path_factory):
     for name in BY_BENCHMARKS:
         (tree / "benchmarks" / name).mkdir()
         (tree / "benchmarks" / name / "large.bin").touch()
-    with (tree / "pyproject.toml").open("a", encoding="utf-8") as file:
-        file.write('\n[project.urls]\nRepository = "https://example.org/glassformer"\n')
+    settings = (tree / "pyproject.toml").read_text("utf-8")
+    settings = re.sub('(?m)^repository = ".*?"', f'repository = "{REPOSITORY}"', settings)
+    (tree / "pyproject.toml").write_text(settings, "utf-8")
     return tree
 
 
@@ -136,9 +140,23 @@ def test_the_description_has_absolute_links_and_the_version_is_the_package_s(whe
         metadata = BytesParser().parsebytes(archive.read(name))
     assert metadata["Version"] == __version__
     text = metadata.get_payload()
-    assert "(https://example.org/glassformer/raw/main/docs/attention.png)" in text
-    assert "(https://example.org/glassformer/blob/main/docs/measurements.md)" in text
-    assert "](docs/" not in text
+    assert f'src="{REPOSITORY}/raw/main/docs/attention.png"' in text
+    assert f"({REPOSITORY}/raw/main/docs/page.png)](" in text
+    assert f"({REPOSITORY}/blob/main/docs/measurements.md)" in text
+    assert not re.search(r"""(\]\(|=")docs/""", text)
+    assert metadata.get_all("Project-URL") == [
+        f"Repository, {REPOSITORY}",
+        "Documentation, https://owner.github.io/glassformer/",
+        f"Issues, {REPOSITORY}/issues",
+        f"Changelog, {REPOSITORY}/blob/main/CHANGELOG.md",
+    ]
+
+
+def test_the_citation_has_the_version_and_the_address():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["glassformer"]
+    assert citation["version"] == __version__
+    assert citation.get("repository-code", "") == settings["repository"]
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -58,6 +59,11 @@ def test_the_score_is_over_the_held_out_years_by_kind(shown):
 def test_there_is_a_picture_of_the_attention(shown):
     assert (shown.directory / "attention.png").read_bytes().startswith(b"\x89PNG")
     assert str(shown.directory / "attention.png") in shown.first
+
+
+def test_its_last_line_leads_to_a_page(shown):
+    page = shown.first.splitlines()[-1].rpartition(" ")[2]
+    assert (Path(__file__).parents[3] / page).is_file()
 
 
 def test_its_phrases_are_files_for_the_other_commands(shown):

@@ -89,6 +89,7 @@ def run(options: DemoOptions) -> int:
     print_scores(translator, book.test)
     _draw(translator, options, directory)
     _ask(translator, options)
+    print("Next, a translator of everyday sentences: docs/how-to/everyday-sentences.md")
     return 0
 
 
