@@ -18,10 +18,21 @@ from glassformer.support.errors import InputError
 from glassformer.training.loss import batch_losses
 from glassformer.training.parallel.ranks import ALONE, Ranks
 
-__all__ = ["Learner", "MixedPrecision", "NewOptimiser", "NotFiniteError", "Update", "adam_of"]
+__all__ = [
+    "Backward",
+    "Learner",
+    "MixedPrecision",
+    "NewOptimiser",
+    "NotFiniteError",
+    "Update",
+    "adam_of",
+]
 
 NewOptimiser = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 """A function from weights to an optimiser of the weights, such as :func:`adam_of`."""
+
+Backward = Callable[..., Tensor]
+"""A function like :meth:`Learner.backward`."""
 
 MixedPrecision = Callable[[Transformer], tuple[Transformer, Callable[[], None]]]
 """A function from a model to a copy in fewer bits, and to a call that renews the copy."""
@@ -76,6 +87,7 @@ class Learner:
     ) -> None:
         self.model, self.optimiser, self.losses = model, optimiser, losses
         self.clip, self.ranks = clip, ranks
+        self.replayed: Backward | None = None  # in the place of the method backward
         self._twins = [_twin(model) for _ in range(ranks.shares.count - 1)]
         self._computed_with = [model, *self._twins]
         self._refreshes: list[Callable[[], None]] = []
@@ -107,7 +119,8 @@ class Learner:
         shares.seed()
         rows = [[batch.share(place) for batch in batches] for place in shares.places()]
         backward = partial(
-            self._backward, target_tokens=sum(batch.target_tokens for batch in batches)
+            self.replayed or self.backward,
+            target_tokens=sum(batch.target_tokens for batch in batches),
         )
         totals = torch.stack(shares.map(backward, self._computed_with, rows)).sum(dim=0)
         shares.map(self._take_from_twins, shares.places())
@@ -124,11 +137,11 @@ class Learner:
             weight.grad = gradient
         return gradients, totals
 
-    def _backward(
-        self, model: Transformer, batches: Sequence[Batch], *, target_tokens: int
+    def backward(
+        self, model: Transformer, batches: Sequence[Batch], *, target_tokens: int | Tensor
     ) -> Float[Tensor, " 2"]:
         """Add the gradient of the batches to the weights' gradients; return both losses."""
-        totals = torch.zeros(2, device=self.model.output_weight.device)
+        totals = torch.zeros(2, device=model.output_weight.device)
         for batch in batches:
             if batch.labels.size(0):  # a share of a small batch may be none
                 losses = torch.stack(self.losses(model, batch)) / target_tokens

@@ -1,22 +1,25 @@
 """The precision and the shares of a training on this machine, and the speed of its products."""
 
 import os
-from dataclasses import fields
+from dataclasses import asdict, fields
 from time import perf_counter
 
 import torch
 
 from glassformer.config import Precision
+from glassformer.data.token_store import Packed
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.cores import usable_cores
+from glassformer.support.displays import name_of
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
-from glassformer.training.setup.options import MachineOptions
+from glassformer.training.setup.options import MachineOptions, TrainConfig
 
 __all__ = [
     "check_precision",
+    "chosen_packing",
     "chosen_precision",
     "chosen_shares",
     "machine_speed",
@@ -92,7 +95,32 @@ def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
     return max(range(2, _MOST_SHARES + 1), key=lambda count: (cores // count * count, count))
 
 
-def record_machine(state: RunState, device: torch.device, shares: int) -> str:
+def chosen_packing(
+    config: TrainConfig, model: Transformer, parts: Parts, packed: Packed
+) -> tuple[dict[str, int], str]:
+    """The shape of packed batches, empty for padded batches, and a line about it."""
+    if config.batches == "padded":
+        return {}, ""
+    others = [
+        f"{name} {name_of(form)[1]}"
+        for name in ("shift", "losses", "mixed_precision")
+        if (form := getattr(parts, name)) not in (None, getattr(FAST, name))
+    ]
+    packing, tokens = parts.packing, config.batch_tokens or 0
+    if others or packing is None:
+        return {}, f"padded batches: {', '.join(others) or 'these parts'} cannot read packed ones"
+    if reason := packing.refusal(model):
+        return {}, f"padded batches: {reason}"
+    shape = packing.shape_for(packed, tokens)
+    line = f"packed batches: {shape.places:,} places a side"
+    if shape.places > tokens // 2:
+        line += f", not {tokens // 2:,}, because the longest pair needs them"
+    return asdict(shape), line
+
+
+def record_machine(
+    state: RunState, device: torch.device, shares: int, *, graph: bool = False
+) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
     A run keeps the ``shares`` of its beginning; torchrun's ranks compute without shares. The line
@@ -100,6 +128,8 @@ def record_machine(state: RunState, device: torch.device, shares: int) -> str:
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks}
+    if device.type == "cuda":
+        machine["graph"] = graph
     if device.type == "cpu":
         kept = state.machine.get("shares", 0) if state.update else shares
         machine |= {"threads": torch.get_num_threads(), "shares": kept}

@@ -91,6 +91,8 @@ def prepare(
     parts = _chosen(config, parts)
     check_precision(config.precision, parts)
     device = device_of(config.device)
+    if config.graph and device.type != "cuda":
+        raise UsageError(f"needs a GPU, and the device is {device}: leave it out", argument="graph")
     run = RunDirectory(config.run)
     run.claim()
     data_hash = check_inputs(config.inputs, run, config.parent)
