@@ -115,7 +115,8 @@ def chosen_packing(
     line = f"packed batches: {shape.places:,} places a side"
     if shape.places > tokens // 2:
         line += f", not {tokens // 2:,}, because the longest pair needs them"
-    return asdict(shape), line
+    slow = "; a CPU takes one sentence after another, and padded batches are quicker there"
+    return asdict(shape), line + slow * (model.output_weight.device.type == "cpu")
 
 
 def record_machine(
