@@ -85,8 +85,15 @@ class Parts(ModelParts, DecodingParts):
             return self.model(config, self)
 
     def packed(self, shape: Mapping[str, int]) -> Packing | None:
-        """The packed batches of a shape that a run has recorded; None for padded batches."""
-        return self.packing(**shape) if self.packing and shape else None
+        """The packed batches of a shape that a run has recorded; None for padded batches.
+
+        Raises InputError for parts without packed batches.
+        """
+        if not shape:
+            return None
+        if self.packing is None:
+            raise InputError("the run has packed batches, and these parts none: give its parts")
+        return self.packing(**shape)
 
     @contextmanager
     def blamed(self, work: str, *names: str) -> Iterator[None]:

@@ -42,6 +42,15 @@ def test_an_interrupted_run_ends_with_the_same_bits(
     torch.testing.assert_close(weights_of(second), weights_of(whole), rtol=0, atol=0)
 
 
+def test_parts_without_packed_batches_do_not_continue_a_run_with_them(made, config, interrupted):
+    trainer = made(**PACKED)
+    with interrupted():
+        trainer.fit()
+    parts = replace(FAST, packing=None)
+    with pytest.raises(InputError, match="the run has packed batches, and these parts none: give"):
+        new_trainer(prepare(config(**PACKED), parts), trainer.reporter)
+
+
 @pytest.mark.parametrize(("before", "now"), [("packed", "padded"), ("padded", "packed")])
 def test_a_run_keeps_the_form_of_its_batches(made, config, interrupted, before, now):
     trainer = made(batches=before)

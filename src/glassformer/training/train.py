@@ -135,10 +135,10 @@ def new_trainer(
         check_own(newest.parts, parts.own, f"{config.run}: the run was trained with")
     state = load_newest(run.checkpoints, model, reporter.note)
     if state is None:
-        packing, line = chosen_packing(config, model, parts, prepared.packed)
+        packing, reason = chosen_packing(config, model, parts, prepared.packed)
         state = RunState(data_hash=prepared.data_hash, parts=parts.own, packing=packing)
-        if line:
-            reporter.note(line)
+        if reason:
+            reporter.note(reason)
     else:
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measure only once: another precision later would change the weights
@@ -147,9 +147,8 @@ def new_trainer(
             reporter.note(reason)
     check_precision(state.precision, parts)
     tokens = (config.batch_tokens or 0) * config.accumulate
-    shares = 0 if state.packing else chosen_shares(model, parts, tokens=tokens)
-    graph = config.graph and bool(state.packing)
-    if line := record_machine(state, device, shares, graph=graph):
+    shares = chosen_shares(model, parts, tokens=tokens)
+    if line := record_machine(state, device, shares, graph=config.graph):
         reporter.note(line)
     validation_set, scoring = _validation_set(prepared), validations_of_the_end(prepared)
     pace = _pace(prepared, model.config.d_model, state=state, scoring=scoring, clock=clock)

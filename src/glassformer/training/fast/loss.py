@@ -129,9 +129,8 @@ def _sums_and_gradients(
     size = CHUNK_ROWS if plain_cpu else LARGE_CHUNK_ROWS
     buffer = states.new_empty(min(size, rows), vocab)
 
-    for begin in range(0, rows, size):
-        place = slice(begin, begin + size)
-        chunk, label, skip = states[place], labels[place], skipped[place]
+    parts = (each.split(size) for each in (states, labels, skipped, states_gradient))
+    for chunk, label, skip, gradient in zip(*parts, strict=True):
         logits = torch.mm(chunk, weight.t(), out=buffer[: label.size(0)])
         if bias is not None:
             logits += bias
@@ -150,9 +149,8 @@ def _sums_and_gradients(
         if not wanted:
             continue
         inverse = sums.reciprocal().masked_fill(skip[:, None], 0.0).to(states.dtype)
-        gradient = torch.mm(exponentials, weight).mul_(inverse)
+        torch.mm(exponentials, weight, out=gradient).mul_(inverse)
         gradient.sub_(weight[label], alpha=certain).sub_(weight_sum, alpha=uniform)
-        states_gradient[place] = gradient
         _add_product(weight_gradient, exponentials.t(), chunk * inverse)
         if bias is not None:
             bias_gradient += (exponentials.t() @ inverse)[:, 0]

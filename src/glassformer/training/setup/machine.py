@@ -124,14 +124,16 @@ def record_machine(
 ) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
-    A run keeps the ``shares`` of its beginning; torchrun's ranks compute without shares. The line
+    A run keeps the ``shares`` of its beginning; torchrun's ranks and packed batches have no shares,
+    and padded batches no ``graph``. The line
     is empty for a new run, and for a run that goes on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks}
     if device.type == "cuda":
-        machine["graph"] = graph
+        machine["graph"] = graph and bool(state.packing)
     if device.type == "cpu":
+        shares = 0 if state.packing else shares
         kept = state.machine.get("shares", 0) if state.update else shares
         machine |= {"threads": torch.get_num_threads(), "shares": kept}
     before, state.machine = state.machine, machine
