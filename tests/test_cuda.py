@@ -17,7 +17,6 @@ from glassformer.decoding.sampling import Sampling
 from glassformer.parts import FAST, PLAIN, Packing, in_bfloat16
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.trace.build import trace
-from glassformer.training.fast.packed import packed_shape
 from glassformer.training.optimiser import Learner
 from glassformer.training.setup.learner import new_optimiser
 from glassformer.translator import Translator
@@ -91,7 +90,7 @@ def test_a_loss_that_is_not_finite_changes_no_weight():
 
 
 PAIRS = corpus([(3 + n % 7, 2 + n % 9) for n in range(60)])
-PACKING = Packing(**vars(packed_shape(PAIRS, 400)))
+PACKING = Packing.of(PAIRS, 400)
 PRECISIONS = [("float32", 1e-4), ("bfloat16", 0.05)]
 
 
@@ -104,14 +103,14 @@ def packed_learner(precision="bfloat16", *, graph=False, packing=PACKING, **opti
     losses = partial(losses, smoothing=0.1)
     learner = Learner(model, new_optimiser(model, "muon"), losses=losses, mixed_precision=copy)
     if graph:
-        packing.replay(learner)
+        learner.replayed = packing.replay(learner.backward, learner.model.parameters())
     return learner
 
 
-def packed_batches(make=None):
-    make = make or partial(PACKING.batch, elsewhere=False)
-    rows = [rows for epoch in range(2) for rows in PACKING.plan(PAIRS, seed=1, epoch=epoch)]
-    return [make(PAIRS, each, backwards=False) for each in rows]
+def packed_batches(make=PACKING.batch):
+    lengths = PAIRS.source.lengths, PAIRS.target.lengths
+    plans = [PACKING.plan(*lengths, seed=1, epoch=epoch) for epoch in range(2)]
+    return [make(PAIRS, rows) for plan in plans for rows in plan]
 
 
 def near(found, expected, tolerance):

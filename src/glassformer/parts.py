@@ -31,7 +31,7 @@ from glassformer.text_engine import DecodingParts, itself
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.fast.mixed_precision import working_copy
 from glassformer.training.fast.muon import Muon
-from glassformer.training.fast.packing import Packing
+from glassformer.training.fast.packed import Packing
 from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import MixedPrecision, NewOptimiser, adam_of
 from glassformer.training.schedule import NoamSchedule, noam_schedule
@@ -85,15 +85,10 @@ class Parts(ModelParts, DecodingParts):
             return self.model(config, self)
 
     def packed(self, shape: Mapping[str, int]) -> Packing | None:
-        """The packed batches of a shape that a run has recorded; None for padded batches.
-
-        Raises InputError for parts without packed batches.
-        """
-        if not shape:
-            return None
-        if self.packing is None:
+        """The packed batches of the shape that a run records; None for padded batches."""
+        if shape and not self.packing:
             raise InputError("the run has packed batches, and these parts none: give its parts")
-        return self.packing(**shape)
+        return self.packing(**shape) if self.packing and shape else None
 
     @contextmanager
     def blamed(self, work: str, *names: str) -> Iterator[None]:

@@ -119,8 +119,9 @@ def test_a_batch_has_room_for_the_longest_pair(config, recorder):
 
 def test_an_epoch_has_the_batches_of_the_packed_plan(made):
     trainer = made(**PACKED | {"updates": None, "epochs": 3.0})
-    packing = FAST.packed(trainer.state.packing)
-    plan = packing.plan(trainer.prepared.packed, seed=trainer.config.seed, epoch=0)
+    packing, packed = FAST.packed(trainer.state.packing), trainer.prepared.packed
+    lengths = packed.source.lengths, packed.target.lengths
+    plan = packing.plan(*lengths, seed=trainer.config.seed, epoch=0)
     assert trainer.pace.updates == round(3 * len(plan) / 2)
 
 
@@ -128,7 +129,7 @@ def test_ranks_have_all_batches_of_an_update_between_them(config):
     options = config(60, **PACKED | {"accumulate": 3})
     trainer = prepare(options)
     packed = trainer.packed
-    shape = vars(packing.packed_shape(packed, options.batch_tokens))
+    shape = vars(FAST.packing.of(packed, options.batch_tokens))
 
     def read(share):
         stream = BatchStream(RunState(packing=shape), options, packed, share, seed=options.seed)
@@ -143,10 +144,11 @@ def test_ranks_have_all_batches_of_an_update_between_them(config):
             assert torch.equal(shares[place % 2].labels, batch.labels)
 
 
-def test_ranks_without_a_batch_are_named(made):
-    trainer = made(**PACKED)
-    assert trainer._sharing(2) == "2 ranks share the packed batches of an update (accumulate 2)"
-    assert trainer._sharing(4).endswith("; some ranks wait: a multiple of 4 keeps all at work")
+def test_ranks_say_what_they_share(made):
+    assert made(**PACKED)._sharing(4) == (
+        "4 ranks share the packed batches of each update (accumulate 2; a multiple of 4 keeps all"
+        " at work)"
+    )
 
 
 def test_a_graph_needs_packed_batches_and_a_gpu(config):

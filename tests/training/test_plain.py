@@ -40,7 +40,7 @@ TWINS = {
     "beam_search": ("glassformer.decoding.fast.beam", "_begin"),
     "losses": ("glassformer.training.fast.loss", "projected_cross_entropy"),
     "mixed_precision": ("glassformer.training.setup.machine", "precision_for"),
-    "packing": ("glassformer.training.fast.packed", "_end_to_end"),
+    "packing": ("glassformer.training.fast.packed", "Packing.batch"),
     "keep_memory": ("glassformer.training.train", "keep_freed_memory"),
 }
 READABLE = {

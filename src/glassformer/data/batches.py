@@ -57,10 +57,10 @@ class Batch:
         changes: dict[str, Any] = dict(zip(self.tensors, moved, strict=True))
         return replace(self, **changes)
 
-    def share(self, rows: slice) -> "Batch":
+    def share(self, rows: slice) -> Self:
         """The batch's ``rows``, whose tokens still count the whole batch."""
-        sides = (self.source[rows], self.target[rows], self.labels[rows])
-        return Batch(*sides, self.tokens, self.target_tokens)
+        source, target, labels = (side[rows] for side in (self.source, self.target, self.labels))
+        return replace(self, source=source, target=target, labels=labels)
 
 
 def to_device(tensors: Sequence[Tensor], device: torch.device | str) -> list[Tensor]:

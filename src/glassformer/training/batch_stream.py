@@ -20,7 +20,8 @@ def epoch_plan(
 ) -> list[NDArray[np.int64]]:
     """The rows of each batch of an epoch; a padded batch has at most ``tokens`` tokens."""
     if packing:
-        return packing.plan(packed, seed=seed, epoch=epoch)
+        lengths = packed.source.lengths, packed.target.lengths
+        return packing.plan(*lengths, seed=seed, epoch=epoch)
     return plan_batches(
         packed.source.lengths,
         packed.target.lengths,
@@ -54,13 +55,11 @@ class BatchStream:
 
     def next_batches(self, *, backwards: bool = False) -> list[Batch]:
         """The batches of the next update, from target to source if ``backwards``."""
-        count, packed, shift = self._options.accumulate, self._packed, self._parts.shift
-        plan, own = [next(self._rows) for _ in range(count)], range(count)[self._share]
+        numbers, packed, shift = range(self._options.accumulate), self._packed, self._parts.shift
+        plan, own = [next(self._rows) for _ in numbers], numbers[self._share]
         if packing := self._packing:
-            return [
-                packing.batch(packed, rows, backwards=backwards, elsewhere=number not in own)
-                for number, rows in enumerate(plan)
-            ]
+            batches = [packing.batch(packed, rows, backwards=backwards) for rows in plan]
+            return [batches[n].share(slice(n in own)) for n in numbers]  # without rows, or whole
         return [
             make_batch(packed, rows, self._share, backwards=backwards, shift=shift) for rows in plan
         ]

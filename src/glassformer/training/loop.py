@@ -107,11 +107,9 @@ class Trainer:
 
     def _sharing(self, ranks: int) -> str:
         """A line about the work of each rank."""
-        count = self.config.accumulate
         if self.state.packing:
-            line = f"{ranks} ranks share the packed batches of an update (accumulate {count})"
-            wait = f"; some ranks wait: a multiple of {ranks} keeps all at work"
-            return line + wait * (count % ranks > 0)
+            count = f"accumulate {self.config.accumulate}; a multiple of {ranks} keeps all at work"
+            return f"{ranks} ranks share the packed batches of each update ({count})"
         return (
             f"{ranks} ranks share each batch of {self.config.batch_tokens:,} tokens: a training as"
             " on one rank, but faster; more batch_tokens make larger batches"

@@ -14,7 +14,6 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches import make_batch
 from glassformer.data.token_store import Sentences
 from glassformer.parts import FAST, PLAIN, Packing
-from glassformer.training.fast.packed import packed_batch, packed_shape, plan_packed
 from glassformer.training.optimiser import Learner, adam_of
 
 VOCAB = 19
@@ -37,31 +36,29 @@ def corpus(lengths, seed=1):
     return SimpleNamespace(source=sides[0], target=sides[1], meta=meta)
 
 
-def packing_for(packed, tokens):
-    return Packing(**vars(packed_shape(packed, tokens)))
+def lengths_of(packed):
+    return packed.source.lengths, packed.target.lengths
 
 
 @given(LENGTHS, st.integers(1, 60), st.integers(0, 2**32), st.integers(0, 1000))
 def test_every_row_is_in_one_batch_and_no_batch_beyond_its_places(lengths, tokens, seed, epoch):
     packed = corpus(lengths)
-    shape = packed_shape(packed, tokens)
-    sides = packed.source.lengths, packed.target.lengths
+    shape, sides = Packing.of(packed, tokens), lengths_of(packed)
 
-    plan = plan_packed(*sides, shape=shape, seed=seed, epoch=epoch)
+    plan = shape.plan(*sides, seed=seed, epoch=epoch)
 
     assert sorted(np.concatenate(plan).tolist()) == list(range(len(lengths)))
     for rows in plan:
         assert 1 <= len(rows) <= shape.sentences
         assert all((side[rows] + 1).sum() <= shape.places for side in sides)
-    again = plan_packed(*sides, shape=shape, seed=seed, epoch=epoch)
+    again = shape.plan(*sides, seed=seed, epoch=epoch)
     assert [rows.tolist() for rows in again] == [rows.tolist() for rows in plan]
 
 
 def test_a_pair_that_has_no_room_is_named():
     lengths = np.array([3, 20])
-    shape = packed_shape(corpus([(3, 3)]), 16)
-    with pytest.raises(ValueError, match="a pair has more tokens on a side than the 8 places"):
-        plan_packed(lengths, lengths, shape=shape, seed=1, epoch=0)
+    with pytest.raises(ValueError, match="a pair has more tokens on a side than 8 places"):
+        Packing.of(corpus([(3, 3)]), 16).plan(lengths, lengths, seed=1, epoch=0)
 
 
 def test_few_places_hold_no_token():
@@ -72,21 +69,19 @@ def test_few_places_hold_no_token():
         source=SimpleNamespace(lengths=source), target=SimpleNamespace(lengths=target)
     )
     for tokens, most in ((4_096, 0.06), (25_000, 0.05)):  # the target is 5 % longer
-        shape = packed_shape(packed, tokens)
-        plan = plan_packed(source, target, shape=shape, seed=1, epoch=0)
+        shape = Packing.of(packed, tokens)
+        plan = shape.plan(source, target, seed=1, epoch=0)
         used = int((source + target + 2).sum())
-        assert used >= (1 - most) * 2 * shape.width * len(plan)
+        assert used >= (1 - most) * 2 * (shape.places + shape.fillers) * len(plan)
         assert max(map(len, plan)) < shape.sentences
 
 
 @given(LENGTHS, st.integers(16, 60), st.booleans())
 def test_a_batch_has_the_sentences_of_the_padded_batch_end_to_end(lengths, tokens, backwards):
     packed = corpus(lengths)
-    shape = packed_shape(packed, tokens)
-    sides = packed.source.lengths, packed.target.lengths
-    sizes = set()
-    for rows in plan_packed(*sides, shape=shape, seed=1, epoch=0):
-        batch = packed_batch(packed, rows, shape, backwards=backwards)
+    shape, sizes = Packing.of(packed, tokens), set()
+    for rows in shape.plan(*lengths_of(packed), seed=1, epoch=0):
+        batch = shape.batch(packed, rows, backwards=backwards)
         padded = make_batch(packed, rows, backwards=backwards)
         assert (batch.tokens, batch.target_tokens) == (padded.tokens, padded.target_tokens)
         sizes.add(tuple((name, each.shape, each.dtype) for name, each in batch.tensors.items()))
@@ -96,7 +91,7 @@ def test_a_batch_has_the_sentences_of_the_padded_batch_end_to_end(lengths, token
             ("labels", 0, batch.target_positions),
         ):
             ends = batch.ends[side].tolist()
-            assert (ends[0], ends[-1]) == (0, shape.width)
+            assert (ends[0], ends[-1]) == (0, shape.places + shape.fillers)
             places = list(pairwise(ends))
             expected = getattr(padded, name)
             for row, (begin, end) in enumerate(places[: len(rows)]):
@@ -111,16 +106,6 @@ def test_a_batch_has_the_sentences_of_the_padded_batch_end_to_end(lengths, token
             assert name == "target" or not getattr(batch, name)[0, fillers[0][0] :].any()
             assert all(end == begin for begin, end in places[len(rows) + shape.fillers :])
     assert len(sizes) == 1
-
-
-def test_a_batch_of_another_rank_counts_its_tokens():
-    packed = corpus([(3, 4), (2, 2)])
-    shape, rows = packed_shape(packed, 30), np.array([0, 1])
-    own, other = (packed_batch(packed, rows, shape, elsewhere=each) for each in (False, True))
-    assert (other.tokens, other.target_tokens) == (own.tokens, own.target_tokens) == (15, 8)
-    assert len(other.labels) == 0
-    with pytest.raises(ValueError, match="a packed batch has no shares"):
-        own.share(slice(0, None, 2))
 
 
 def model_of(parts=FAST, **changes):
@@ -151,8 +136,8 @@ SETTINGS = st.fixed_dictionaries(
 @given(LENGTHS, st.integers(16, 60), SETTINGS, st.booleans(), st.sampled_from([PLAIN, FAST]))
 def test_an_update_is_that_of_padded_batches(lengths, tokens, settings, backwards, parts):
     packed = corpus(lengths)
-    packing = packing_for(packed, tokens)
-    plan = packing.plan(packed, seed=1, epoch=0)
+    packing = Packing.of(packed, tokens)
+    plan = packing.plan(*lengths_of(packed), seed=1, epoch=0)
     gradients = []
     for form in ("padded", "packed"):
         model = model_of(parts if form == "padded" else FAST, **settings).double()
@@ -165,7 +150,7 @@ def test_an_update_is_that_of_padded_batches(lengths, tokens, settings, backward
             losses=partial(losses, smoothing=0.1),
             mixed_precision=copies,
         )
-        make = make_batch if form == "padded" else partial(packing.batch, elsewhere=False)
+        make = make_batch if form == "padded" else packing.batch
         gradients.append(
             learner.gradient([make(packed, rows, backwards=backwards) for rows in plan])
         )

@@ -5,6 +5,7 @@ A stand-in takes the graph's place on a CPU; tests/test_cuda.py has a GPU's grap
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -14,12 +15,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from glassformer.parts import FAST, Packing
-from glassformer.training.fast.packed import packed_shape
 from glassformer.training.fast.replay import ReplayedBackward
 from glassformer.training.optimiser import Learner
 from tests.training.fast.test_packed import corpus, model_of
 
-SHAPE = vars(packed_shape(corpus([(9, 9)] * 3), 60))
+PACKING = Packing.of(corpus([(9, 9)] * 3), 60)
 SENTENCES = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=3)
 SETTINGS = [
     {},
@@ -29,19 +29,18 @@ SETTINGS = [
 
 
 def batch_of(lengths, seed=1):
-    packing, packed = Packing(**SHAPE), corpus(lengths, seed)
-    [rows, *_] = packing.plan(packed, seed=seed, epoch=0)
-    return packing.batch(packed, rows, backwards=False, elsewhere=False)
+    packed = corpus(lengths, seed)
+    return PACKING.batch(packed, np.arange(len(lengths)))
 
 
 def learner_of(mixed_precision=None, device="cpu", dtype=torch.float32, **settings):
-    packing, layers = Packing(**SHAPE), {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     model = model_of(**layers, **settings).to(device, dtype).train()
     return Learner(
         model,
         torch.optim.SGD(model.parameters()),
-        losses=partial(packing.losses, smoothing=0.1),
-        mixed_precision=packing.copies(mixed_precision),
+        losses=partial(PACKING.losses, smoothing=0.1),
+        mixed_precision=PACKING.copies(mixed_precision),
     )
 
 
@@ -161,11 +160,7 @@ def test_results_lie_at_fixed_addresses():
 
 
 def test_a_rank_without_a_batch_has_a_gradient_of_zeros():
-    learner, packing = learner_of(), Packing(**SHAPE)
-    packed = corpus([(3, 4)])
-    batch = packing.batch(
-        packed, torch.zeros(1, dtype=int).numpy(), backwards=False, elsewhere=True
-    )
+    learner, batch = learner_of(), batch_of([(3, 4)]).share(slice(0))
     new_graph = partial(StandIn, learner)
     learner.replayed = ReplayedBackward(learner.backward, learner.model.parameters(), new_graph)
     gradients, losses = learner.gradient([batch])

@@ -1,45 +1,64 @@
 """Packed batches: the sentences of a batch end to end in one row, without padding.
 
 A padded batch is as wide as its longest sentence, so nearly each batch has a shape of its own. All
-packed batches of a run have one shape, so that one captured graph computes each of them
+packed batches of a run have one shape, so that one graph computes each of them
 (:mod:`~glassformer.training.fast.replay`). The readable versions are ``plan_batches`` and
-``make_batch`` in ``data/batches.py``. A test checks that both give equal updates
-(tests/training/fast/test_packed.py).
-
-The last places of a row are filler: short sentences of padding, whose labels are padding too. So
-a query always has a key, and the kernels of attention write each place.
+``make_batch``. A test checks that both give equal updates (tests/training/fast/test_packed.py).
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
-from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.data.batches import Batch, shift
+from glassformer.data.batches import shift
 from glassformer.data.token_store import Packed, Sentences
+from glassformer.training.fast.packed_model import (
+    PackedBatch,
+    not_packed,
+    packed_copy,
+    packed_losses,
+)
+from glassformer.training.fast.replay import ReplayedBackward
+from glassformer.training.optimiser import MixedPrecision
 
-__all__ = ["PackedBatch", "PackedShape", "packed_batch", "packed_shape", "plan_packed"]
+__all__ = ["Packing"]
 
 _ROOM = 1.25  # times the sentences that fill a row of sentences of mean length
 _FILLER = 128  # places of a sentence of filler, or more; a kernel of attention takes 128 at once
 
 
 @dataclass(frozen=True)
-class PackedShape:
-    """The shape of all packed batches of a run, which the run records.
+class Packing:
+    """The shape of all packed batches of a run, and the forms of training that read them.
 
     A side of a batch has ``places`` for the tokens of at most ``sentences`` sentences; the longest
-    sentence has ``longest`` tokens.
+    sentence has ``longest`` tokens. Sentences of padding, the filler, take the places that are
+    left, at least one place each. So the kernels of attention write all places, and each query has
+    a key.
     """
 
     places: int
     sentences: int
     longest: int
+
+    losses = staticmethod(packed_losses)
+    refusal = staticmethod(not_packed)
+    replay = ReplayedBackward
+
+    @classmethod
+    def of(cls, packed: Packed, tokens: int) -> "Packing":
+        """The shape of batches of about ``tokens`` tokens, in which each pair has room."""
+        lengths = [side.lengths.astype(np.int64) + 1 for side in (packed.source, packed.target)]
+        longest = max(int(side.max(initial=1)) for side in lengths)
+        places = max(tokens // 2, longest)
+        mean = max(float(side.mean()) for side in lengths)
+        return cls(places, math.ceil(_ROOM * places / mean), longest)
 
     @property
     def longest_filler(self) -> int:
@@ -47,131 +66,73 @@ class PackedShape:
 
     @property
     def fillers(self) -> int:
-        """The number of sentences of filler; each has a place, even if sentences fill the row."""
+        """The number of sentences of filler of a side."""
         return -(-self.places // (self.longest_filler - 1))
 
-    @property
-    def width(self) -> int:
-        """The number of places of a side, filler included."""
-        return self.places + self.fillers
+    def plan(
+        self,
+        source_lengths: NDArray[np.integer],
+        target_lengths: NDArray[np.integer],
+        *,
+        seed: int,
+        epoch: int,
+    ) -> list[NDArray[np.int64]]:
+        """The rows of each batch of an epoch, in random order; every row is in one batch.
 
+        The lengths leave end symbols out.
 
-@dataclass(frozen=True)
-class PackedBatch(Batch):
-    """The tensors of a packed batch; ``tokens`` and ``target_tokens`` count no filler.
+        >>> lengths = np.array([3, 9, 3, 9])
+        >>> plan = Packing(14, sentences=2, longest=10).plan(lengths, lengths, seed=1, epoch=0)
+        >>> [rows.tolist() for rows in plan]
+        [[0, 1], [2, 3]]
+        """
+        order = np.random.default_rng((seed, epoch)).permutation(len(source_lengths))
+        lengths = (side[order].astype(np.int64) + 1 for side in (source_lengths, target_lengths))
+        ends = [np.append(0, side.cumsum()) for side in lengths]
+        batches, start = [], 0
+        while start < len(order):
+            stops = (np.searchsorted(end, end[start] + self.places, side="right") for end in ends)
+            stop = int(min(start + self.sentences, min(stops) - 1))
+            if stop == start:
+                raise ValueError(f"a pair has more tokens on a side than {self.places:,} places")
+            batches.append(order[start:stop])
+            start = stop
+        return batches
 
-    ``source``, ``target`` and ``labels`` have one row, or none if another rank has the batch.
-    ``ends`` has a row for the target and one for the source: the begin of the first sentence, then
-    the end of each. All tensors are of int32, which the kernels of attention want for ``ends``.
-    """
+    def batch(
+        self, packed: Packed, rows: NDArray[np.int64], *, backwards: bool = False
+    ) -> PackedBatch:
+        """The tensors of the given ``rows``; ``backwards`` swaps source and target."""
+        names = ("target", "source") if backwards else ("source", "target")
+        (source, source_positions, source_ends), (labels, positions, ends) = (
+            self._end_to_end(getattr(packed, name), rows, packed.meta.symbols[name])
+            for name in names
+        )
+        bos = packed.meta.symbols[names[1]]["bos"]
+        target = shift(labels, bos)
+        target[0, positions == 0] = bos
+        tokens, target_tokens = (int(each[len(rows)]) for each in (source_ends + ends, ends))
+        both_ends = torch.stack((ends, source_ends))
+        counts = tokens, target_tokens
+        return PackedBatch(source, target, labels, *counts, source_positions, positions, both_ends)
 
-    source_positions: Int[Tensor, " src_len"]
-    target_positions: Int[Tensor, " tgt_len"]
-    ends: Int[Tensor, "2 ends"]
+    def _end_to_end(
+        self, side: Sentences, rows: NDArray[np.int64], symbols: Mapping[str, int]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """A row of the sentences with their end symbols, each token's position, and the ends."""
+        ids, lengths = side.gather(rows)
+        used, width = len(ids) + len(rows), self.places + self.fillers
+        filler, longer = divmod(width - used, self.fillers)
+        lengths = np.append(lengths + 1, filler + (np.arange(self.fillers) < longer))
+        ends = np.full(1 + self.sentences + self.fillers, width, dtype=np.int32)
+        ends[: 1 + len(lengths)] = np.append(0, lengths.cumsum())
+        positions = np.arange(width, dtype=np.int32) - np.repeat(ends[: len(lengths)], lengths)
+        positions[used:] = 0
+        row = np.full(width, symbols["pad"], dtype=np.int32)
+        last = ends[1 : 1 + len(rows)] - 1
+        row[last], row[np.delete(np.arange(used), last)] = symbols["eos"], ids
+        return torch.from_numpy(row)[None], torch.from_numpy(positions), torch.from_numpy(ends)
 
-    def share(self, rows: slice) -> "PackedBatch":
-        """The whole batch, because threads do not divide a packed batch."""
-        if rows.step not in (None, 1):
-            raise ValueError("a packed batch has no shares: give Shares(0)")
-        return self
-
-
-def packed_shape(packed: Packed, tokens: int) -> PackedShape:
-    """The shape of batches of about ``tokens`` tokens, in which each pair has room."""
-    lengths = [side.lengths.astype(np.int64) + 1 for side in (packed.source, packed.target)]
-    longest = max(int(side.max(initial=1)) for side in lengths)
-    places = max(tokens // 2, longest)
-    mean = max(float(side.mean()) for side in lengths)
-    return PackedShape(places, math.ceil(_ROOM * places / mean), longest)
-
-
-def plan_packed(
-    source_lengths: NDArray[np.integer],
-    target_lengths: NDArray[np.integer],
-    *,
-    shape: PackedShape,
-    seed: int,
-    epoch: int,
-) -> list[NDArray[np.int64]]:
-    """The rows of each batch of an epoch, in random order; every row is in one batch.
-
-    A side of a batch has at most ``shape.places`` tokens, end symbols included, which
-    ``source_lengths`` and ``target_lengths`` leave out.
-
-    >>> lengths = np.array([3, 9, 3, 9])
-    >>> shape = PackedShape(places=14, sentences=2, longest=10)
-    >>> plan = plan_packed(lengths, lengths, shape=shape, seed=1, epoch=0)
-    >>> [rows.tolist() for rows in plan]
-    [[0, 1], [2, 3]]
-    """
-    order = np.random.default_rng((seed, epoch)).permutation(len(source_lengths))
-    sides = [
-        np.asarray(side, dtype=np.int64)[order] + 1 for side in (source_lengths, target_lengths)
-    ]
-    ends = [np.append(0, side.cumsum()) for side in sides]
-    batches, start = [], 0
-    while start < len(order):
-        stops = (np.searchsorted(end, end[start] + shape.places, side="right") - 1 for end in ends)
-        stop = int(min(start + shape.sentences, *stops))
-        if stop == start:
-            raise ValueError(f"a pair has more tokens on a side than the {shape.places:,} places")
-        batches.append(order[start:stop])
-        start = stop
-    return batches
-
-
-def packed_batch(
-    packed: Packed,
-    rows: NDArray[np.int64],
-    shape: PackedShape,
-    *,
-    backwards: bool = False,
-    elsewhere: bool = False,
-) -> PackedBatch:
-    """The tensors of the given ``rows`` of a packed corpus.
-
-    ``backwards`` swaps source and target, which must have one vocabulary. If another rank computes
-    the batch ``elsewhere``, the tensors have no rows, and still ``tokens`` counts all of them.
-    """
-    names = ("target", "source") if backwards else ("source", "target")
-    sides = [getattr(packed, name) for name in names]
-    counts = [int(side.lengths[rows].sum()) + len(rows) for side in sides]
-    symbols = [packed.meta.symbols[name] for name in names]
-    (source, source_positions, source_ends), (labels, positions, ends) = (
-        _end_to_end(side, rows[:0] if elsewhere else rows, of_side, shape)
-        for side, of_side in zip(sides, symbols, strict=True)
-    )
-    target = shift(labels, symbols[1]["bos"])
-    target[0, positions == 0] = symbols[1]["bos"]
-    return PackedBatch(
-        source=source[: not elsewhere],
-        target=target[: not elsewhere],
-        labels=labels[: not elsewhere],
-        tokens=sum(counts),
-        target_tokens=counts[1],
-        source_positions=source_positions,
-        target_positions=positions,
-        ends=torch.stack((ends, source_ends)),
-    )
-
-
-def _end_to_end(
-    side: Sentences, rows: NDArray[np.int64], symbols: Mapping[str, int], shape: PackedShape
-) -> tuple[Tensor, Tensor, Tensor]:
-    """A row of the sentences with their end symbols, each token's position, and the ends."""
-    ids, lengths = side.gather(rows)
-    lengths = lengths + 1
-    used = int(lengths.sum())
-    row = np.full(shape.width, symbols["pad"], dtype=np.int32)
-    row[:used] = symbols["eos"]
-    is_word = np.ones(used, dtype=bool)
-    is_word[lengths.cumsum() - 1] = False
-    row[:used][is_word] = ids
-    filler, longer = divmod(shape.width - used, shape.fillers)
-    fillers = filler + (np.arange(shape.fillers) < longer)
-    ends = np.full(1 + shape.sentences + shape.fillers, shape.width, dtype=np.int32)
-    ends[0] = 0
-    ends[1 : 1 + len(rows) + shape.fillers] = np.append(lengths, fillers).cumsum()
-    positions = np.arange(shape.width, dtype=np.int32) - np.repeat(ends[:-1], np.diff(ends))
-    positions[used:] = 0
-    return torch.from_numpy(row)[None], torch.from_numpy(positions), torch.from_numpy(ends)
+    def copies(self, mixed_precision: MixedPrecision | None) -> MixedPrecision:
+        """A function from a model to its copy for packed batches."""
+        return partial(packed_copy, longest=self.longest_filler, mixed_precision=mixed_precision)

@@ -1,13 +1,12 @@
-"""The model and the loss of a packed batch.
+"""The model and the loss of a packed batch (:mod:`~glassformer.training.fast.packed`).
 
 Attention gets the ends of the sentences in the place of a mask: a query reads the keys of its own
-sentence. Positions come from the batch, because each sentence begins at position 0. The readable
-versions are the masks of ``model/masks.py`` and the losses of ``training/loss.py``. A test checks
-that both give equal updates (tests/training/fast/test_packed.py).
+sentence. The batch has the positions, because each sentence begins at position 0.
 """
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,17 +15,31 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer.data.batches import Batch
 from glassformer.model.attention import fused_attention
 from glassformer.model.fast.stock import check_stock
 from glassformer.model.forms import NormedPositions
 from glassformer.model.masks import subsequent_mask
 from glassformer.model.transformer import Transformer
 from glassformer.training.fast.loss import projected_cross_entropy
-from glassformer.training.fast.packed import PackedBatch
+from glassformer.training.optimiser import MixedPrecision
 
-__all__ = ["not_packed", "packed_attention", "packed_copy", "packed_losses"]
+__all__ = ["PackedBatch", "not_packed", "packed_attention", "packed_copy", "packed_losses"]
 
 _HEAD = 8  # a GPU's kernels take heads of a multiple of 8 numbers
+
+
+@dataclass(frozen=True)
+class PackedBatch(Batch):
+    """A batch of one row in int32; ``tokens`` and ``target_tokens`` count no filler.
+
+    ``ends`` has a row for the target and one for the source: the begin of the first sentence, then
+    the end of each.
+    """
+
+    source_positions: Int[Tensor, " src_len"]
+    target_positions: Int[Tensor, " tgt_len"]
+    ends: Int[Tensor, "2 ends"]
 
 
 def packed_attention(
@@ -38,49 +51,37 @@ def packed_attention(
     longest: int,
     causal: bool = False,
 ) -> tuple[Float[Tensor, "1 heads q_len d_head"], None]:
-    """Equation 1 for each sentence of a packed batch.
+    """Equation 1 for each sentence of a packed batch, of which none is longer than ``longest``.
 
-    ``ends`` has a row for the queries and a row for the keys, with the begin of the first sentence
-    and the end of each. No sentence has more than ``longest`` tokens. A CPU takes one sentence
-    after another; a GPU takes all of them in one kernel.
+    ``ends`` has a row for the queries and a row for the keys. A CPU takes one sentence after
+    another; a GPU takes all of them in one kernel.
 
     >>> x, ends = torch.arange(3.0).view(1, 1, 3, 1), torch.tensor([[0, 1, 3], [0, 1, 3]])
     >>> packed_attention(0 * x, 0 * x, x, ends, longest=2)[0].flatten().tolist()
     [0.0, 1.5, 1.5]
     """
     if query.device.type == "cpu":
-        return _sentence_by_sentence(query, key, value, ends, causal=causal), None
+        q_lengths, k_lengths = ends.diff().tolist()
+        keys, values = key.split(k_lengths, 2), value.split(k_lengths, 2)
+        outputs = [
+            fused_attention(q, k, v, subsequent_mask(q.size(2)) if causal else None)[0]
+            for q, k, v in zip(query.split(q_lengths, 2), keys, values, strict=True)
+            if q.size(2)
+        ]
+        return torch.cat(outputs, dim=2), None
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     if query.dtype == torch.bfloat16:  # the flash kernel knows 16 bits alone
         flash = torch.ops.aten._flash_attention_forward
-        output = flash(q, k, v, ends[0], ends[1], longest, longest, 0.0, causal, False)[0]
+        output = flash(q, k, v, *ends, longest, longest, 0.0, causal, False)[0]
     else:
         efficient = torch.ops.aten._efficient_attention_forward
-        sentences = (None, ends[0], ends[1], longest, longest)  # None: no bias
+        sentences = (None, *ends, longest, longest)  # None: no bias
         output = efficient(q[None], k[None], v[None], *sentences, 0.0, int(causal), True)[0][0]
     return output.transpose(0, 1)[None], None
 
 
-def _sentence_by_sentence(
-    query: Tensor, key: Tensor, value: Tensor, ends: Tensor, *, causal: bool
-) -> Tensor:
-    q_lengths, k_lengths = ends.diff().tolist()
-    sentences = zip(
-        query.split(q_lengths, 2), key.split(k_lengths, 2), value.split(k_lengths, 2), strict=True
-    )
-    outputs = [
-        fused_attention(q, k, v, subsequent_mask(q.size(2)) if causal else None)[0]
-        for q, k, v in sentences
-        if q.size(2)
-    ]
-    return torch.cat(outputs, dim=2)
-
-
 def packed_copy(
-    model: Transformer,
-    *,
-    longest: int,
-    mixed_precision: Callable[[Transformer], tuple[Transformer, Callable[[], None]]] | None = None,
+    model: Transformer, *, longest: int, mixed_precision: MixedPrecision | None = None
 ) -> tuple[Transformer, Callable[[], None]]:
     """A copy of ``model`` for packed batches, and a call that renews the copy.
 
@@ -104,10 +105,7 @@ def packed_copy(
 def packed_losses(
     model: Transformer, batch: PackedBatch, *, smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """The sums over the target tokens of the smoothed loss and of the unsmoothed loss.
-
-    ``model`` is a :func:`packed_copy`.
-    """
+    """Both sums of ``batch_losses``, of a :func:`packed_copy`."""
     batch = batch.to(model.output_weight.device)
     ends_of_target, ends_of_source = (batch.ends[side].expand(2, -1) for side in (0, 1))
     positions = model.source_positions, batch.source_positions

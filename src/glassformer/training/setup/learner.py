@@ -48,7 +48,7 @@ def new_learner(
             ranks=ranks,
         )
     if packing and state.machine.get("graph"):
-        packing.replay(learner)
+        learner.replayed = packing.replay(learner.backward, model.parameters())
     return learner
 
 

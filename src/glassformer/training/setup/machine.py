@@ -106,12 +106,12 @@ def chosen_packing(
         for name in ("shift", "losses", "mixed_precision")
         if (form := getattr(parts, name)) not in (None, getattr(FAST, name))
     ]
-    packing, tokens = parts.packing, config.batch_tokens or 0
-    if others or packing is None:
+    if others or parts.packing is None:
         return {}, f"padded batches: {', '.join(others) or 'these parts'} cannot read packed ones"
-    if reason := packing.refusal(model):
+    if reason := parts.packing.refusal(model):
         return {}, f"padded batches: {reason}"
-    shape = packing.shape_for(packed, tokens)
+    tokens = config.batch_tokens or 0
+    shape = parts.packing.of(packed, tokens)
     line = f"packed batches: {shape.places:,} places a side"
     if shape.places > tokens // 2:
         line += f", not {tokens // 2:,}, because the longest pair needs them"
