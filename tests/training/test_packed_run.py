@@ -73,11 +73,11 @@ def mean_losses(model, batch, *, smoothing):
 @pytest.mark.parametrize(
     ("changes", "own", "reason"),
     [
-        ({"plain": True}, None, "losses batch_losses cannot read packed ones"),
+        ({"plain": True}, None, "packed ones need shift, losses, mixed_precision of FAST"),
         ({"attention_dropout": 0.1}, None, "packed ones have no attention_dropout, here 0.1"),
         ({"num_heads": 4}, None, "packed ones need heads of a multiple of 8 numbers, here 4"),
-        ({}, {"losses": mean_losses}, "losses mean_losses cannot read packed ones"),
-        ({}, {"packing": None}, "these parts cannot read packed ones"),
+        ({}, {"losses": mean_losses}, "packed ones need shift, losses"),
+        ({}, {"packing": None}, "packed ones need shift, losses"),
         (
             {},
             {"norm": torch.nn.RMSNorm, "decoder": PLAIN.decoder},

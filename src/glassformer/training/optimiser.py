@@ -18,21 +18,10 @@ from glassformer.support.errors import InputError
 from glassformer.training.loss import batch_losses
 from glassformer.training.parallel.ranks import ALONE, Ranks
 
-__all__ = [
-    "Backward",
-    "Learner",
-    "MixedPrecision",
-    "NewOptimiser",
-    "NotFiniteError",
-    "Update",
-    "adam_of",
-]
+__all__ = ["Learner", "MixedPrecision", "NewOptimiser", "NotFiniteError", "Update", "adam_of"]
 
 NewOptimiser = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 """A function from weights to an optimiser of the weights, such as :func:`adam_of`."""
-
-Backward = Callable[..., Tensor]
-"""A function like :meth:`Learner.backward`."""
 
 MixedPrecision = Callable[[Transformer], tuple[Transformer, Callable[[], None]]]
 """A function from a model to a copy in fewer bits, and to a call that renews the copy."""
@@ -87,7 +76,7 @@ class Learner:
     ) -> None:
         self.model, self.optimiser, self.losses = model, optimiser, losses
         self.clip, self.ranks = clip, ranks
-        self.replayed: Backward | None = None  # in the place of the method backward
+        self.replayed: Callable[..., Tensor] | None = None  # in the place of backward
         self._twins = [_twin(model) for _ in range(ranks.shares.count - 1)]
         self._computed_with = [model, *self._twins]
         self._refreshes: list[Callable[[], None]] = []
@@ -118,10 +107,8 @@ class Learner:
             twin.zero_grad(set_to_none=True)
         shares.seed()
         rows = [[batch.share(place) for batch in batches] for place in shares.places()]
-        backward = partial(
-            self.replayed or self.backward,
-            target_tokens=sum(batch.target_tokens for batch in batches),
-        )
+        target_tokens = sum(batch.target_tokens for batch in batches)
+        backward = partial(self.replayed or self.backward, target_tokens=target_tokens)
         totals = torch.stack(shares.map(backward, self._computed_with, rows)).sum(dim=0)
         shares.map(self._take_from_twins, shares.places())
         empty = not any(batch.labels.size(0) for batch in batches)  # a rank's share of few rows

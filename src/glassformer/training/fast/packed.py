@@ -7,17 +7,18 @@ packed batches of a run have one shape, so that one graph computes each of them
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
-from glassformer.data.batches import shift
-from glassformer.data.token_store import Packed, Sentences
+from glassformer.data.batches import make_batch
+from glassformer.data.token_store import Packed
 from glassformer.training.fast.packed_model import (
     PackedBatch,
     not_packed,
@@ -69,6 +70,11 @@ class Packing:
         """The number of sentences of filler of a side."""
         return -(-self.places // (self.longest_filler - 1))
 
+    @property
+    def width(self) -> int:
+        """The number of places of a side, filler included."""
+        return self.places + self.fillers
+
     def plan(
         self,
         source_lengths: NDArray[np.integer],
@@ -103,35 +109,30 @@ class Packing:
         self, packed: Packed, rows: NDArray[np.int64], *, backwards: bool = False
     ) -> PackedBatch:
         """The tensors of the given ``rows``; ``backwards`` swaps source and target."""
+        padded = make_batch(packed, rows, backwards=backwards)
         names = ("target", "source") if backwards else ("source", "target")
-        (source, source_positions, source_ends), (labels, positions, ends) = (
-            self._end_to_end(getattr(packed, name), rows, packed.meta.symbols[name])
-            for name in names
+        pads = [packed.meta.symbols[name]["pad"] for name in names]
+        of_source, of_target = padded.source != pads[0], padded.labels != pads[1]
+        return PackedBatch(
+            source=self._filled(padded.source[of_source], pads[0])[None],
+            target=self._filled(padded.target[of_target], pads[1])[None],
+            labels=self._filled(padded.labels[of_target], pads[1])[None],
+            tokens=padded.tokens,
+            target_tokens=padded.target_tokens,
+            source_positions=self._filled(of_source.nonzero()[:, 1]),
+            target_positions=self._filled(of_target.nonzero()[:, 1]),
+            ends=torch.stack([self._ends(real.sum(dim=1)) for real in (of_target, of_source)]),
         )
-        bos = packed.meta.symbols[names[1]]["bos"]
-        target = shift(labels, bos)
-        target[0, positions == 0] = bos
-        tokens, target_tokens = (int(each[len(rows)]) for each in (source_ends + ends, ends))
-        both_ends = torch.stack((ends, source_ends))
-        counts = tokens, target_tokens
-        return PackedBatch(source, target, labels, *counts, source_positions, positions, both_ends)
 
-    def _end_to_end(
-        self, side: Sentences, rows: NDArray[np.int64], symbols: Mapping[str, int]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """A row of the sentences with their end symbols, each token's position, and the ends."""
-        ids, lengths = side.gather(rows)
-        used, width = len(ids) + len(rows), self.places + self.fillers
-        filler, longer = divmod(width - used, self.fillers)
-        lengths = np.append(lengths + 1, filler + (np.arange(self.fillers) < longer))
-        ends = np.full(1 + self.sentences + self.fillers, width, dtype=np.int32)
-        ends[: 1 + len(lengths)] = np.append(0, lengths.cumsum())
-        positions = np.arange(width, dtype=np.int32) - np.repeat(ends[: len(lengths)], lengths)
-        positions[used:] = 0
-        row = np.full(width, symbols["pad"], dtype=np.int32)
-        last = ends[1 : 1 + len(rows)] - 1
-        row[last], row[np.delete(np.arange(used), last)] = symbols["eos"], ids
-        return torch.from_numpy(row)[None], torch.from_numpy(positions), torch.from_numpy(ends)
+    def _filled(self, numbers: Int[Tensor, " used"], filler: int = 0) -> Int[Tensor, " width"]:
+        return F.pad(numbers, (0, self.width - len(numbers)), value=filler).int()
+
+    def _ends(self, lengths: Int[Tensor, " sentences"]) -> Int[Tensor, " ends"]:
+        """The begin of the first sentence, the end of each, and the ends of filler."""
+        filler, longer = divmod(self.width - int(lengths.sum()), self.fillers)
+        fillers = filler + (torch.arange(self.fillers) < longer).int()
+        ends = torch.cat((lengths.new_zeros(1), lengths, fillers)).cumsum(dim=0)
+        return F.pad(ends, (0, self.sentences - len(lengths)), value=self.width).int()
 
     def copies(self, mixed_precision: MixedPrecision | None) -> MixedPrecision:
         """A function from a model to its copy for packed batches."""

@@ -1,12 +1,10 @@
 """The gradient of a packed batch as one captured CUDA graph.
 
 An update launches over a thousand small kernels, and the GPU often waits for the next launch. A
-graph replays all kernels of a gradient after one launch. A graph has fixed shapes, addresses and
-numbers, and may not wait for the device, which packed batches allow. The readable version is
-:meth:`~glassformer.training.optimiser.Learner.backward`. A test checks that both give equal
-gradients (tests/training/fast/test_replay.py; on a GPU tests/test_cuda.py).
-
-The optimiser's step stays outside of the graph: the quick decoder counts the steps by a hook.
+graph launches all of them at once. Its shapes, addresses and numbers are fixed, and it may not wait
+for the device; packed batches allow both. The optimiser's step stays outside, because the quick
+decoder counts steps by a hook. The readable version is ``Learner.backward``; a test checks that
+both give equal gradients (tests/training/fast/test_replay.py, and tests/test_cuda.py on a GPU).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +15,6 @@ from torch import Tensor
 
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.optimiser import Backward
 
 __all__ = ["CudaGraph", "ReplayedBackward"]
 
@@ -44,15 +41,14 @@ class CudaGraph:
 
 
 class ReplayedBackward:
-    """Does what ``backward`` does, for packed batches of one shape.
+    """Does what ``backward`` does for the ``weights``, with batches of one shape.
 
-    The graph reads each batch from the memory of the first batch, and writes the gradients of the
-    ``weights`` and the losses into fixed memory.
+    The graph reads each batch from the memory of the first, and writes into fixed memory.
     """
 
     def __init__(
         self,
-        backward: Backward,
+        backward: Callable[..., Tensor],
         weights: Iterable[Tensor],
         new_graph: Callable[[], CudaGraph] = CudaGraph,
     ) -> None:
@@ -66,11 +62,9 @@ class ReplayedBackward:
     ) -> Float[Tensor, " 2"]:
         """Give the weights the sums of the batches' gradients; return both losses."""
         device = model.output_weight.device
+        own = [batch.to(device) for batch in batches if batch.labels.size(0)]  # of this rank
         losses, sums = torch.zeros(2, device=device), list[Tensor]()
-        for batch in batches:
-            if not batch.labels.size(0):  # another rank computes it
-                continue
-            batch = batch.to(device)
+        for batch in own:
             if self._batch is None:
                 self._capture(model, batch)
             else:
@@ -82,9 +76,8 @@ class ReplayedBackward:
             if sums:
                 torch._foreach_add_(sums, self._gradients)
             else:
-                several = len(batches) > 1
-                sums = [each.clone() for each in self._gradients] if several else self._gradients
-        for weight, gradient in zip(self._weights, sums, strict=False):
+                sums = [g.clone() for g in self._gradients] if len(own) > 1 else self._gradients
+        for weight, gradient in zip(self._weights if own else [], sums, strict=True):
             weight.grad = gradient
         return losses
 

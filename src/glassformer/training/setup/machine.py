@@ -12,7 +12,6 @@ from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.cores import usable_cores
-from glassformer.support.displays import name_of
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.options import MachineOptions, TrainConfig
@@ -33,6 +32,7 @@ _MOST_SHARES, _MOST_WEIGHTS = 4, 100_000_000  # for shares
 # The parts that a gradient and a step run.
 _SHARED = [field.name for field in fields(ModelParts)]
 _SHARED += ["model", "losses", "optimiser", "muon", "mixed_precision"]
+_READERS = ("shift", "losses", "mixed_precision")  # of the tensors of padded batches
 
 
 def machine_speed(
@@ -101,13 +101,9 @@ def chosen_packing(
     """The shape of packed batches, empty for padded batches, and a line about it."""
     if config.batches == "padded":
         return {}, ""
-    others = [
-        f"{name} {name_of(form)[1]}"
-        for name in ("shift", "losses", "mixed_precision")
-        if (form := getattr(parts, name)) not in (None, getattr(FAST, name))
-    ]
-    if others or parts.packing is None:
-        return {}, f"padded batches: {', '.join(others) or 'these parts'} cannot read packed ones"
+    stock = (getattr(parts, name) in (None, getattr(FAST, name)) for name in _READERS)
+    if not (parts.packing and all(stock)):
+        return {}, "padded batches: packed ones need shift, losses, mixed_precision of FAST"
     if reason := parts.packing.refusal(model):
         return {}, f"padded batches: {reason}"
     tokens = config.batch_tokens or 0
