@@ -36,7 +36,8 @@ class CudaGraph:
 
     def capture(self, work: Callable[[], None]) -> None:
         """Note the kernels of ``work``, of which none runs."""
-        with torch.cuda.graph(self._graph, stream=self._stream):
+        mode = "thread_local"  # NCCL has a thread that calls CUDA meanwhile
+        with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode=mode):
             work()
 
 
