@@ -12,6 +12,8 @@ from glassformer.support.errors import InputError, UsageError
 from glassformer.training.batch_stream import BatchStream
 from glassformer.training.checkpoint import RunState, checkpoints
 from glassformer.training.fast import packed as packing
+from glassformer.training.setup.learner import new_learner
+from glassformer.training.setup.machine import chosen_packing, record_machine
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
 
@@ -73,7 +75,7 @@ def mean_losses(model, batch, *, smoothing):
 @pytest.mark.parametrize(
     ("changes", "own", "reason"),
     [
-        ({"plain": True}, None, "packed ones need shift, losses, mixed_precision of FAST"),
+        ({"plain": True}, None, "packed ones need shift, losses and mixed_precision of FAST"),
         ({"attention_dropout": 0.1}, None, "packed ones have no attention_dropout, here 0.1"),
         ({"num_heads": 4}, None, "packed ones need heads of a multiple of 8 numbers, here 4"),
         ({}, {"losses": mean_losses}, "packed ones need shift, losses"),
@@ -156,3 +158,24 @@ def test_a_graph_needs_packed_batches_and_a_gpu(config):
         config(graph=True)
     with pytest.raises(UsageError, match="needs a GPU, and the device is cpu: leave it out"):
         prepare(config(graph=True, batches="packed"))
+
+
+def test_a_line_says_that_padded_batches_have_no_graph(config, made):
+    trainer = made()
+    options = config(graph=True, batches="packed")
+    shape, line = chosen_packing(options, trainer.model, PLAIN, trainer.prepared.packed)
+    assert (shape, line[:33]) == ({}, "padded batches without a graph: p")
+
+
+def test_a_run_on_a_gpu_records_its_graph_and_may_go_on_without(made, monkeypatch):
+    trainer, gpu = made(**PACKED), torch.device("cuda")
+    padded, packed = RunState(), RunState(packing=trainer.state.packing)
+    for state, graph in ((padded, False), (packed, True)):
+        assert not record_machine(state, gpu, 1, graph=True)
+        assert state.machine == {"device": "cuda", "ranks": 1, "graph": graph}
+    monkeypatch.setattr(FAST.packing, "replay", lambda *_: "a graph")
+    places = {"options": trainer.config, "checkpoints": trainer.checkpoints}
+    graphs = [new_learner(trainer.model, FAST, state=state, **places) for state in (padded, packed)]
+    assert [learner.replayed for learner in graphs] == [None, "a graph"]
+    line = record_machine(packed, gpu, 1)
+    assert line == "graph True before, False now: the run goes on, and its last bits may differ"

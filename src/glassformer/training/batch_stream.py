@@ -58,8 +58,12 @@ class BatchStream:
         numbers, packed, shift = range(self._options.accumulate), self._packed, self._parts.shift
         plan, own = [next(self._rows) for _ in numbers], numbers[self._share]
         if packing := self._packing:
-            batches = [packing.batch(packed, rows, backwards=backwards) for rows in plan]
-            return [batches[n].share(slice(n in own)) for n in numbers]  # without rows, or whole
+            return [
+                packing.batch(packed, rows, backwards=backwards)
+                if number in own
+                else make_batch(packed, rows, slice(0), backwards=backwards)  # counts the tokens
+                for number, rows in enumerate(plan)
+            ]
         return [
             make_batch(packed, rows, self._share, backwards=backwards, shift=shift) for rows in plan
         ]

@@ -101,11 +101,12 @@ def chosen_packing(
     """The shape of packed batches, empty for padded batches, and a line about it."""
     if config.batches == "padded":
         return {}, ""
+    padded = "padded batches" + " without a graph" * config.graph
     stock = (getattr(parts, name) in (None, getattr(FAST, name)) for name in _READERS)
     if not (parts.packing and all(stock)):
-        return {}, "padded batches: packed ones need shift, losses, mixed_precision of FAST"
+        return {}, f"{padded}: packed ones need shift, losses and mixed_precision of FAST"
     if reason := parts.packing.refusal(model):
-        return {}, f"padded batches: {reason}"
+        return {}, f"{padded}: {reason}"
     tokens = config.batch_tokens or 0
     shape = parts.packing.of(packed, tokens)
     line = f"packed batches: {shape.places:,} places a side"
