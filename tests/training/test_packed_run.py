@@ -4,9 +4,11 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from glassformer.data.batches import make_batch
 from glassformer.parts import FAST, PLAIN
 from glassformer.support.errors import InputError, UsageError
 from glassformer.training.batch_stream import BatchStream
@@ -179,3 +181,14 @@ def test_a_run_on_a_gpu_records_its_graph_and_may_go_on_without(made, monkeypatc
     assert [learner.replayed for learner in graphs] == [None, "a graph"]
     line = record_machine(packed, gpu, 1)
     assert line == "graph True before, False now: the run goes on, and its last bits may differ"
+
+
+def test_a_run_s_learner_has_the_gradient_of_padded_batches(made):
+    trainer = made(dropout=0.0, **PACKED)
+    packed, state = trainer.prepared.packed, trainer.state
+    gradients = []
+    for shape, make in ((state.packing, FAST.packed(state.packing).batch), ({}, make_batch)):
+        options = {"options": trainer.config, "checkpoints": trainer.checkpoints}
+        learner = new_learner(trainer.model, FAST, state=RunState(packing=shape), **options)
+        gradients.append(learner.gradient([make(packed, np.arange(9))]))
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
