@@ -63,6 +63,7 @@ CHOOSERS = {
     "training.fast.loss": {"parts"},
     "training.fast.mixed_precision": {"parts"},
     "training.fast.muon": {"parts"},
+    "training.fast.packed": {"parts"},
 }
 
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.

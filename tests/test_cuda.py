@@ -10,17 +10,18 @@ import torch
 
 from glassformer.bundle import load_bundle
 from glassformer.config import ModelConfig
-from glassformer.data.batches import Batch
+from glassformer.data.batches import Batch, make_batch
 from glassformer.decoding.batched import DecodingSettings, decode_sentences
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.sampling import Sampling
-from glassformer.parts import FAST, PLAIN, in_bfloat16
+from glassformer.parts import FAST, PLAIN, Packing, in_bfloat16
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.training.optimiser import Learner
 from glassformer.training.setup.learner import new_optimiser
 from glassformer.translator import Translator
 from tests.system.test_torchrun import OPTIONS, TORCHRUN
+from tests.training.fast.test_packed import corpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -88,6 +89,77 @@ def test_a_loss_that_is_not_finite_changes_no_weight():
     torch.testing.assert_close(list(model.parameters()), before, equal_nan=True)
 
 
+PAIRS = corpus([(3 + n % 7, 2 + n % 9) for n in range(60)])
+PACKING = Packing.of(PAIRS, 400)
+PRECISIONS = [("float32", 1e-4), ("bfloat16", 0.05)]
+
+
+def packed_learner(precision="bfloat16", *, graph=False, packing=PACKING, **options):
+    """A learner of packed batches, or of padded batches without a packing."""
+    model = built(FAST, GPU, torch.float32, **options).train()
+    losses, copy = FAST.losses, FAST.mixed_precision if precision == "bfloat16" else None
+    if packing:
+        losses, copy = packing.losses, packing.copies(copy)
+    losses = partial(losses, smoothing=0.1)
+    learner = Learner(model, new_optimiser(model, "muon"), losses=losses, mixed_precision=copy)
+    if graph:
+        learner.replayed = packing.replay(learner.backward, learner.model.parameters())
+    return learner
+
+
+def packed_batches(make=PACKING.batch):
+    lengths = PAIRS.source.lengths, PAIRS.target.lengths
+    plans = [PACKING.plan(*lengths, seed=1, epoch=epoch) for epoch in range(2)]
+    return [make(PAIRS, rows) for plan in plans for rows in plan]
+
+
+def near(found, expected, tolerance):
+    whole = sum(gradient.norm() ** 2 for gradient in expected) ** 0.5
+    for gradient, wanted in zip(found, expected, strict=True):
+        assert (gradient - wanted).norm() <= tolerance * (wanted.norm() + 0.2 * whole)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), PRECISIONS)
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+@pytest.mark.parametrize("options", [{}, {"norm": "pre", "tying": "none", "output_bias": True}])
+def test_a_packed_gradient_is_the_padded_one(precision, tolerance, graph, options):
+    learner = packed_learner(precision, graph=graph, **options)
+    padded = packed_learner(precision, packing=None, **options)
+    rows = zip(packed_batches(), packed_batches(make_batch), strict=True)
+    for ours, theirs in [*rows][:4]:
+        (found, losses), (expected, their_losses) = (
+            each.gradient([batch, batch]) for each, batch in ((learner, ours), (padded, theirs))
+        )
+        torch.testing.assert_close(losses, their_losses, rtol=tolerance, atol=tolerance)
+        near(found, expected, tolerance)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_replayed_gradient_is_the_eager_one_with_the_same_dropout(precision):
+    eager, graphed = (packed_learner(precision, graph=g, dropout=0.3) for g in (False, True))
+    for number, batch in enumerate(packed_batches()[:5]):
+        results = []
+        for learner in (eager, graphed, graphed):
+            torch.manual_seed(number)
+            gradients, losses = learner.gradient([batch])
+            results.append([*(each.clone() for each in gradients), losses.clone()])
+        for other in results[1:]:  # sums of atomic additions have no order
+            near(other, results[0], 1e-4 if precision == "float32" else 0.01)
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+def test_an_update_does_not_wait_for_the_gpu(graph):
+    learner, batches = packed_learner(graph=graph, dropout=0.1), packed_batches()
+    learner.update(batches[:2], rate=1e-3)  # it captures, and prepares libraries
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        updates = [learner.update([batch], rate=1e-3) for batch in batches[2:5]]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for update in updates:
+        update.read()  # an error unless all numbers are finite
+
+
 @pytest.mark.parametrize("beam", [1, 4])
 def test_searches_find_what_they_find_on_the_cpu(beam):
     sources = [[5, 6, 7, 8], [9, 4], [], [11] * 20, [50, 60, 70]]
@@ -129,12 +201,17 @@ def texts(tmp_path_factory):
     return [str(directory / f"train.{name}") for name in ("src", "tgt")]
 
 
+@pytest.mark.parametrize("batches", ["padded", "packed"])
 @pytest.mark.parametrize("command", [[sys.executable], [*TORCHRUN[:-1], "1"]], ids=["one", "NCCL"])
-def test_a_training_goes_on_and_its_bundle_translates_on_both_devices(texts, tmp_path, command):
+def test_a_training_goes_on_and_its_bundle_translates_on_both_devices(
+    texts, tmp_path, command, batches
+):
     run = tmp_path / "run"
     options = OPTIONS | {"device": "auto", "precision": "auto", "optimiser": "muon"}
+    options["batches"] = batches
     words = [*command, "-m", "glassformer", "train", *texts, "--out", str(run)]
     words += [f"--{name}={value}" for name, value in options.items()]
+    words += ["--graph"] * (batches == "packed")
     for updates in (20, 40):
         process = subprocess.run([*words, f"--updates={updates}"], capture_output=True, text=True)
         assert process.returncode == 0, process.stderr

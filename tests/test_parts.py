@@ -24,6 +24,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import (
     FAST,
     PLAIN,
+    Packing,
     Parts,
     check_own,
     in_bfloat16,
@@ -150,6 +151,11 @@ def mixed_precision(_, fast):
     assert 0 < (gradients[1] - gradients[0]).norm() < 0.05 * gradients[0].norm()
 
 
+def packing(plain, fast):
+    """tests/training/fast/test_packed.py compares packed and padded updates."""
+    assert (plain, fast) == (None, Packing)
+
+
 def keep_memory(plain, fast):
     """The same numbers; tests/training/test_malloc.py counts the pages."""
     assert (plain, fast) == (False, True)
@@ -165,6 +171,7 @@ CASES = {
     "beam_search": beam_search,
     "losses": losses,
     "mixed_precision": mixed_precision,
+    "packing": packing,
     "keep_memory": keep_memory,
 }
 

@@ -31,11 +31,12 @@ from glassformer.text_engine import DecodingParts, itself
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.fast.mixed_precision import working_copy
 from glassformer.training.fast.muon import Muon
+from glassformer.training.fast.packed import Packing
 from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import MixedPrecision, NewOptimiser, adam_of
 from glassformer.training.schedule import NoamSchedule, noam_schedule
 
-__all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "itself"]
+__all__ = ["FAST", "PLAIN", "Packing", "Parts", "check_own", "in_bfloat16", "itself"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,8 +47,9 @@ class Parts(ModelParts, DecodingParts):
     :class:`ModelParts` make the layers. The fields of :class:`DecodingParts` decode with the model;
     all other fields train the model. If the options say so, ``muon`` updates the blocks' matrices,
     and ``optimiser`` all other weights. Without a ``mixed_precision``, training computes in
-    float32. ``keep_memory`` keeps the memory that an update frees. ``tried=False`` leaves out the
-    trial of own parts (:mod:`glassformer.trial`), for parts that are wrong on purpose.
+    float32. ``packing`` trains with packed batches. ``keep_memory`` keeps the memory that an update
+    frees. ``tried=False`` leaves out the trial of own parts (:mod:`glassformer.trial`), for parts
+    that are wrong on purpose.
 
     >>> from dataclasses import replace
     >>> replace(PLAIN, attention=fused_attention).own
@@ -63,6 +65,7 @@ class Parts(ModelParts, DecodingParts):
     muon: Callable[..., torch.optim.Optimizer] = Muon
     schedule: NoamSchedule = noam_schedule
     mixed_precision: MixedPrecision | None = None
+    packing: type[Packing] | None = None
     keep_memory: bool = False
     tried: bool = True
 
@@ -80,6 +83,12 @@ class Parts(ModelParts, DecodingParts):
         """A new model of these forms."""
         with self.blamed("the model", *_LAYERS):
             return self.model(config, self)
+
+    def packed(self, shape: Mapping[str, int]) -> Packing | None:
+        """The packed batches of the shape that a run records; None for padded batches."""
+        if shape and not self.packing:
+            raise InputError("the run has packed batches, and these parts none: give its parts")
+        return self.packing(**shape) if self.packing and shape else None
 
     @contextmanager
     def blamed(self, work: str, *names: str) -> Iterator[None]:
@@ -132,6 +141,7 @@ FAST = replace(
     beam_search=beam_search_of_batch,
     losses=projected_losses,
     mixed_precision=working_copy,
+    packing=Packing,
     keep_memory=True,
 )
 

@@ -88,8 +88,10 @@ def ended(process):
     return process.exitcode
 
 
-def test_two_ranks_learn_as_one_process(texts, tmp_path):
+@pytest.mark.parametrize("batches", ["padded", "packed"])
+def test_two_ranks_learn_as_one_process(texts, tmp_path, batches):
     changes = {"updates": 12, "validations": 3, "dropout": 0.0, "accumulate": 2, "both-ways": 1.0}
+    changes["batches"] = batches
     one, two = (Training(texts, tmp_path / name, changes) for name in ("one", "two"))
     one.finish()
     two.finish(ranks=2)

@@ -50,7 +50,7 @@ BLOCKS = {
 UNALIGNED = {own_parts.FirstState, own_parts.ReadsTwice}
 ATTENTIONS = (PLAIN.attention, own_parts.colder, own_parts.kernel)
 STOCK = replace(FAST, decoder=PLAIN.decoder)
-SETTINGS = {"parallel", "keep_memory", "tried"}  # no forms
+SETTINGS = {"parallel", "keep_memory", "tried", "packing"}  # no forms of one's own
 TEXTS = ["a d i", "b g l c f", "c h"]
 EXPORTS = {
     "CTranslate2": export_ctranslate2,

@@ -40,6 +40,7 @@ TWINS = {
     "beam_search": ("glassformer.decoding.fast.beam", "_begin"),
     "losses": ("glassformer.training.fast.loss", "projected_cross_entropy"),
     "mixed_precision": ("glassformer.training.setup.machine", "precision_for"),
+    "packing": ("glassformer.training.fast.packed", "Packing.batch"),
     "keep_memory": ("glassformer.training.train", "keep_freed_memory"),
 }
 READABLE = {
@@ -77,7 +78,8 @@ def watched(monkeypatch, places):
 def test_a_plain_run_enters_no_fast_twin(config, recorder, monkeypatch, plain, beam):
     twins, readable = watched(monkeypatch, TWINS), watched(monkeypatch, READABLE)
 
-    train(config(updates=2, validations=1, beam=beam, plain=plain, precision="auto"), recorder)
+    options = {"updates": 2, "validations": 1, "precision": "auto", "batches": "packed"}
+    train(config(beam=beam, plain=plain, **options), recorder)
 
     assert recorder.validations
     other_search = {"greedy" if beam > 1 else "beam_search"}

@@ -7,7 +7,8 @@ processes does not change a plan, so two integers, epoch and batch, name a place
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -46,24 +47,32 @@ class Batch:
     tokens: int
     target_tokens: int
 
-    def to(self, device: torch.device | str) -> "Batch":
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+
+    def to(self, device: torch.device | str) -> Self:
         """The batch on another device."""
-        source, target, labels = (
-            to_device(tensor, device) for tensor in (self.source, self.target, self.labels)
-        )
-        return Batch(source, target, labels, self.tokens, self.target_tokens)
+        moved = to_device([*self.tensors.values()], device)
+        changes: dict[str, Any] = dict(zip(self.tensors, moved, strict=True))
+        return replace(self, **changes)
 
-    def share(self, rows: slice) -> "Batch":
+    def share(self, rows: slice) -> Self:
         """The batch's ``rows``, whose tokens still count the whole batch."""
-        sides = (self.source[rows], self.target[rows], self.labels[rows])
-        return Batch(*sides, self.tokens, self.target_tokens)
+        source, target, labels = (side[rows] for side in (self.source, self.target, self.labels))
+        return replace(self, source=source, target=target, labels=labels)
 
 
-def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """The tensor on ``device``; a copy to a GPU does not wait for the GPU's work."""
-    if tensor.device.type == "cpu" and torch.device(device).type == "cuda":
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+def to_device(tensors: Sequence[Tensor], device: torch.device | str) -> list[Tensor]:
+    """The tensors, all of one type, on ``device``.
+
+    One copy takes all of them to a GPU, and does not wait for the GPU's work.
+    """
+    if tensors[0].device.type != "cpu" or torch.device(device).type != "cuda":
+        return [tensor.to(device) for tensor in tensors]
+    row = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory()
+    parts = row.to(device, non_blocking=True).split([tensor.numel() for tensor in tensors])
+    return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def plan_batches(

@@ -61,6 +61,7 @@ class RunState:
     data_hash: str = ""
     precision: str = ""  # chosen at the beginning of the run
     machine: dict[str, Any] = field(default_factory=dict)  # what decides the last bits
+    packing: dict[str, int] = field(default_factory=dict)  # shape of packed batches; empty: padded
     parts: dict[str, str] = field(default_factory=dict)  # the names of own parts
     plan: dict[str, Any] = field(default_factory=dict)  # of the time, with the option minutes
     validations: list[dict[str, Any]] = field(default_factory=list)  # records of the metrics

@@ -89,10 +89,7 @@ class Trainer:
         ``ranks`` are the processes that share each batch. Without torchrun, one process has all.
         """
         if ranks.size > 1:
-            self.reporter.note(
-                f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: a"
-                " training as on one rank, but faster; more batch_tokens make larger batches"
-            )
+            self.reporter.note(self._sharing(ranks.size))
         cores = ranks.threads(torch.get_num_threads())
         count = self.state.machine.get("shares", 0) if ranks.size == 1 else 0
         if ranks.size == 1 < cores and self.state.machine.get("shares") == 0:
@@ -108,6 +105,16 @@ class Trainer:
             )
             self._fit(learner)
 
+    def _sharing(self, ranks: int) -> str:
+        """A line about the work of each rank."""
+        if self.state.packing:
+            count = f"accumulate {self.config.accumulate}; a multiple of {ranks} keeps all at work"
+            return f"{ranks} ranks share the packed batches of each update ({count})"
+        return (
+            f"{ranks} ranks share each batch of {self.config.batch_tokens:,} tokens: a training as"
+            " on one rank, but faster; more batch_tokens make larger batches"
+        )
+
     def _fit(self, learner: Learner) -> None:
         try:
             with self._stop, working("training"):
@@ -122,8 +129,8 @@ class Trainer:
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        config, packed, shift = self.config, self.prepared.packed, self.prepared.parts.shift
-        stream = BatchStream(state, config, packed, ranks.share(), shift, seed=config.seed)
+        config, packed, parts = self.config, self.prepared.packed, self.prepared.parts
+        stream = BatchStream(state, config, packed, ranks.share(), parts, seed=config.seed)
         saved = time.monotonic()
         while settings := self._next_update(ranks):
             began, computed = time.monotonic(), time.process_time()

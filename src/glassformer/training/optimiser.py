@@ -76,6 +76,7 @@ class Learner:
     ) -> None:
         self.model, self.optimiser, self.losses = model, optimiser, losses
         self.clip, self.ranks = clip, ranks
+        self.replayed: Callable[..., Tensor] | None = None  # in the place of backward
         self._twins = [_twin(model) for _ in range(ranks.shares.count - 1)]
         self._computed_with = [model, *self._twins]
         self._refreshes: list[Callable[[], None]] = []
@@ -106,9 +107,8 @@ class Learner:
             twin.zero_grad(set_to_none=True)
         shares.seed()
         rows = [[batch.share(place) for batch in batches] for place in shares.places()]
-        backward = partial(
-            self._backward, target_tokens=sum(batch.target_tokens for batch in batches)
-        )
+        target_tokens = sum(batch.target_tokens for batch in batches)
+        backward = partial(self.replayed or self.backward, target_tokens=target_tokens)
         totals = torch.stack(shares.map(backward, self._computed_with, rows)).sum(dim=0)
         shares.map(self._take_from_twins, shares.places())
         empty = not any(batch.labels.size(0) for batch in batches)  # a rank's share of few rows
@@ -124,11 +124,11 @@ class Learner:
             weight.grad = gradient
         return gradients, totals
 
-    def _backward(
-        self, model: Transformer, batches: Sequence[Batch], *, target_tokens: int
+    def backward(
+        self, model: Transformer, batches: Sequence[Batch], *, target_tokens: int | Tensor
     ) -> Float[Tensor, " 2"]:
         """Add the gradient of the batches to the weights' gradients; return both losses."""
-        totals = torch.zeros(2, device=self.model.output_weight.device)
+        totals = torch.zeros(2, device=model.output_weight.device)
         for batch in batches:
             if batch.labels.size(0):  # a share of a small batch may be none
                 losses = torch.stack(self.losses(model, batch)) / target_tokens

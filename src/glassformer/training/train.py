@@ -30,6 +30,7 @@ from glassformer.training.reporting import CellReporter, Metrics, Reporter, Text
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.machine import (
     check_precision,
+    chosen_packing,
     chosen_precision,
     chosen_shares,
     record_machine,
@@ -134,7 +135,10 @@ def new_trainer(
         check_own(newest.parts, parts.own, f"{config.run}: the run was trained with")
     state = load_newest(run.checkpoints, model, reporter.note)
     if state is None:
-        state = RunState(data_hash=prepared.data_hash, parts=parts.own)
+        packing, reason = chosen_packing(config, model, parts, prepared.packed)
+        state = RunState(data_hash=prepared.data_hash, parts=parts.own, packing=packing)
+        if reason:
+            reporter.note(reason)
     else:
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measure only once: another precision later would change the weights
@@ -143,7 +147,8 @@ def new_trainer(
             reporter.note(reason)
     check_precision(state.precision, parts)
     tokens = (config.batch_tokens or 0) * config.accumulate
-    if line := record_machine(state, device, chosen_shares(model, parts, tokens=tokens)):
+    shares = chosen_shares(model, parts, tokens=tokens)
+    if line := record_machine(state, device, shares, graph=config.graph):
         reporter.note(line)
     validation_set, scoring = _validation_set(prepared), validations_of_the_end(prepared)
     pace = _pace(prepared, model.config.d_model, state=state, scoring=scoring, clock=clock)
@@ -198,7 +203,8 @@ def _pace(
 ) -> Pace:
     """The pace (updates and learning rates), which the options or ``minutes`` decide."""
     config, packed = prepared.config, prepared.packed
-    plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
+    packing, tokens = prepared.parts.packed(state.packing), config.batch_tokens
+    plan = epoch_plan(packed, 0, tokens=tokens, seed=config.seed, packing=packing)
     per_epoch = len(plan) / config.accumulate
     updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
     if config.minutes is not None:

@@ -124,3 +124,23 @@ def test_bfloat16_states_are_near_float32_and_wide_weights_have_wide_gradients()
         assert (ours - theirs).norm() < 0.02 * theirs.norm()
     # Through bfloat16 each number would have 8 significant bits.
     assert not torch.equal(found[1], found[1].bfloat16().float())
+
+
+@every("bias", [False, True])
+@every("smoothing", [0.0, 0.1])
+def test_rows_with_a_negative_label_count_nothing(bias, smoothing):
+    states, weight, vector, labels = projection(300, bias=bias, dtype=torch.float64)
+    counted = torch.arange(300) % 7 > 0
+    inputs = [states, weight, vector] if bias else [states, weight]
+    expected, found = (
+        projected_cross_entropy(rows, weight, vector, ids, smoothing=smoothing)
+        for rows, ids in (
+            (states[counted], labels[counted]),
+            (states, torch.where(counted, labels, -1)),
+        )
+    )
+
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(found[0], inputs), torch.autograd.grad(expected[0], inputs)
+    )

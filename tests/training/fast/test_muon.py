@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from glassformer.config import ModelConfig
 from glassformer.model.transformer import Transformer
@@ -17,10 +18,10 @@ from glassformer.training.setup.learner import new_optimiser
 LR = 0.01
 
 
-def toy_model(seed=3):
+def toy_model(seed=3, blocks=1):
     torch.manual_seed(seed)
     sizes = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.0}
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    layers = {"num_encoder_layers": blocks, "num_decoder_layers": blocks}
     vocab = {"source_vocab_size": 13, "target_vocab_size": 13}
     return Transformer(ModelConfig(**sizes, **layers, **vocab, tying="three-way"))
 
@@ -135,6 +136,29 @@ def test_gradients_are_scaled_and_infinite_ones_change_nothing():
     torch.testing.assert_close(scaled.state_dict(), before, rtol=0, atol=0)
     for matrix, remembered in zip(second.matrices, momentum, strict=True):
         assert torch.equal(second.state[matrix]["momentum"], remembered)
+
+
+class Launches(TorchDispatchMode):
+    """Counts the operations that a GPU would launch, so without views."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        self.count += not function.is_view
+        return function(*arguments, **(named or {}))
+
+
+def test_more_matrices_need_no_more_operations():
+    counts = []
+    for blocks in (1, 4):
+        model = toy_model(blocks=blocks)
+        optimiser = new_optimiser(model, "muon")
+        steps(model, optimiser)
+        give_gradients(model)
+        with Launches() as launches:
+            optimiser.step()
+        counts.append(launches.count)
+    assert counts[0] == counts[1] < 70
 
 
 def test_a_checkpoint_goes_on_to_the_bit(tmp_path):

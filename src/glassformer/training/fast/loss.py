@@ -32,14 +32,14 @@ def projected_losses(
     """
     labels = batch.labels.flatten()
     real = (labels != model.config.pad_id).nonzero()[:, 0]
-    device = model.output_weight.device
-    on_device = batch.to(device)
-    states = model.decode(on_device.target, model.encode(on_device.source)).flatten(0, 1)
+    on_host = [batch.source, batch.target, real, labels[real]]
+    source, target, real, labels = to_device(on_host, model.output_weight.device)
+    states = model.decode(target, model.encode(source)).flatten(0, 1)
     return projected_cross_entropy(
-        states.index_select(0, to_device(real, device)),
+        states.index_select(0, real),
         model.output_weight,
         model.output_bias,
-        to_device(labels[real], device),
+        labels,
         smoothing=smoothing,
     )
 
@@ -54,8 +54,9 @@ def projected_cross_entropy(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     r"""The row sums of the smoothed and of the unsmoothed loss of ``states @ weight.T + bias``.
 
-    The unsmoothed loss carries no gradient. The caller leaves out the rows whose label is padding.
-    The products have the type of ``states``; wider ``weight`` and ``bias`` get wider gradients.
+    The unsmoothed loss carries no gradient. Rows with a negative label count nothing; the caller
+    leaves padding out, or makes its labels negative to keep the number of rows. The products have
+    the type of ``states``; wider ``weight`` and ``bias`` get wider gradients.
 
     >>> states, weight = torch.ones(3, 2), torch.zeros(5, 2)
     >>> loss, plain = projected_cross_entropy(states, weight, None, torch.tensor([1, 2, 3]))
@@ -116,6 +117,8 @@ def _sums_and_gradients(
     certain, uniform = 1.0 - smoothing, smoothing / vocab
     # Of the sums: over chunks, sums in bfloat16 would lose small addends.
     wide = torch.promote_types(states.dtype, torch.float32)
+    skipped, labels = labels < 0, labels.clamp(min=0)
+    states = states.masked_fill(skipped[:, None], 0.0)  # adds nothing to the weight's gradient
     weight_sum = weight.sum(dim=0)  # gives the mean logit without a pass over the logits
     bias_mean = bias.mean() if bias is not None else 0.0
     states_gradient = torch.zeros_like(states)
@@ -126,8 +129,8 @@ def _sums_and_gradients(
     size = CHUNK_ROWS if plain_cpu else LARGE_CHUNK_ROWS
     buffer = states.new_empty(min(size, rows), vocab)
 
-    for begin in range(0, rows, size):
-        chunk, label = states[begin : begin + size], labels[begin : begin + size]
+    parts = (each.split(size) for each in (states, labels, skipped, states_gradient))
+    for chunk, label, skip, gradient in zip(*parts, strict=True):
         logits = torch.mm(chunk, weight.t(), out=buffer[: label.size(0)])
         if bias is not None:
             logits += bias
@@ -137,29 +140,30 @@ def _sums_and_gradients(
         # torch adds in float32 and rounds to the logits' type; a float32 sum would copy the chunk.
         sums = exponentials.sum(dim=1, keepdim=True).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
-        plain += (log_sums - of_label).sum()
+        plain += (log_sums - of_label).masked_fill(skip, 0.0).sum()
         smoothed = log_sums - certain * of_label
         if smoothing:  # a bias of -inf gives an infinite mean, and 0 times infinity is NaN
             smoothed -= smoothing * ((chunk @ weight_sum).to(wide) / vocab + bias_mean)
-        loss += smoothed.sum()
+        loss += smoothed.masked_fill(skip, 0.0).sum()
 
         if not wanted:
             continue
-        inverse = sums.reciprocal().to(states.dtype)
-        gradient = torch.mm(exponentials, weight).mul_(inverse)
+        inverse = sums.reciprocal().masked_fill(skip[:, None], 0.0).to(states.dtype)
+        torch.mm(exponentials, weight, out=gradient).mul_(inverse)
         gradient.sub_(weight[label], alpha=certain).sub_(weight_sum, alpha=uniform)
-        states_gradient[begin : begin + size] = gradient
         _add_product(weight_gradient, exponentials.t(), chunk * inverse)
         if bias is not None:
             bias_gradient += (exponentials.t() @ inverse)[:, 0]
 
     if not wanted:
         return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
+    states_gradient.masked_fill_(skipped[:, None], 0.0)
     weight_gradient.index_add_(0, labels, states.to(wide), alpha=-certain)
     weight_gradient.sub_(states.sum(dim=0, dtype=wide), alpha=uniform)
     if bias is not None:
-        bias_gradient.index_add_(0, labels, torch.full_like(plain, -certain).expand(rows))
-        bias_gradient -= uniform * rows
+        counted = (~skipped).to(wide)
+        bias_gradient.index_add_(0, labels, counted, alpha=-certain)
+        bias_gradient -= uniform * counted.sum()
     return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
 
 

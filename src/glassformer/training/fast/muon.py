@@ -11,6 +11,7 @@ a CPU without matrix units, and takes one matrix at a time.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import torch
@@ -86,34 +87,41 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()  # each thread has a mode of its own
     def _change(self, place: slice) -> None:
-        """Change the matrices at ``place``."""
+        """Change the matrices at ``place``, by few calls that each change all of them."""
         shapes: dict[torch.Size, list[nn.Parameter]] = {}
         for matrix in self.matrices[place]:
             shapes.setdefault(matrix.shape, []).append(matrix)
-        directions = self._orthogonal([self._ahead(group) for group in shapes.values()])
-        for (shape, group), direction in zip(shapes.items(), directions, strict=True):
-            change = self.param_groups[0]["lr"] * _STEP * max(shape) ** 0.5 * direction
-            if self.found_inf is not None:
-                change = change.masked_fill(self.found_inf.bool(), 0.0)
-            for matrix, difference in zip(group, change, strict=True):
-                matrix.sub_(difference)
+        if not shapes:
+            return
+        matrices: list[Tensor] = list(chain(*shapes.values()))
+        sizes = [len(group) * shape.numel() for shape, group in shapes.items()]
+        parts = self._ahead(matrices).split(sizes)
+        stacks = [part.view(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
+        changes = self._orthogonal(stacks)
+        rate = self.param_groups[0]["lr"] * _STEP
+        torch._foreach_mul_(changes, [rate * max(shape) ** 0.5 for shape in shapes])
+        if self.found_inf is not None:
+            torch._foreach_mul_(changes, 1 - self.found_inf)
+        torch._foreach_sub_(matrices, list(chain(*changes)))
 
-    def _ahead(self, group: list[nn.Parameter]) -> Float[Tensor, "count rows cols"]:
-        """Update the momentum of matrices of one shape; return Nesterov's momentum."""
-        for matrix in group:
+    def _ahead(self, matrices: list[Tensor]) -> Float[Tensor, " numbers"]:
+        """Update the momentum of the matrices; return Nesterov's momentum, end to end."""
+        for matrix in matrices:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
-        momentum = torch.stack([self.state[matrix]["momentum"] for matrix in group])
-        gradient = torch.stack([matrix.grad for matrix in group if matrix.grad is not None])
+        momenta = [self.state[matrix]["momentum"] for matrix in matrices]
+        gradients = [matrix.grad for matrix in matrices if matrix.grad is not None]
+        gradient, momentum = map(nn.utils.parameters_to_vector, (gradients, momenta))
         if self.grad_scale is not None:
             gradient /= self.grad_scale
-        updated = momentum.lerp(gradient, 1 - _MOMENTUM)
-        ahead = gradient.lerp(updated, _MOMENTUM)
-        if self.found_inf is not None:
-            updated = torch.where(self.found_inf.bool(), momentum, updated)
-        for matrix, new_momentum in zip(group, updated, strict=True):
-            self.state[matrix]["momentum"].copy_(new_momentum)
-        return ahead
+        if self.found_inf is not None:  # the momentum as gradient does not change the momentum
+            torch.where(self.found_inf.bool(), momentum, gradient, out=gradient)
+        momentum.lerp_(gradient, 1 - _MOMENTUM)
+        updated = momentum.split([matrix.numel() for matrix in matrices])
+        torch._foreach_copy_(
+            momenta, [new.view_as(old) for new, old in zip(updated, momenta, strict=True)]
+        )
+        return gradient.lerp_(momentum, _MOMENTUM)
 
     def _orthogonal(self, stacks: list[Tensor]) -> list[Tensor]:
         """Orthogonalise all matrices; each rank computes a share, and a sum joins the shares."""

@@ -67,7 +67,7 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
         model, parts, options=options, state=state, checkpoints=checkpoints, ranks=ranks
     )
     seed, packed = settings["seed"], _packed(settings["packed"])
-    stream = BatchStream(state, options, packed, ranks.share(), parts.shift, seed=seed)
+    stream = BatchStream(state, options, packed, ranks.share(), parts, seed=seed)
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.all_reduce_max(asked.number, 0.0, 0.0)

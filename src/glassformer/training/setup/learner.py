@@ -32,18 +32,24 @@ def new_learner(
     ranks.broadcast([weight.detach() for weight in model.parameters()])
     rounded = state.precision == "bfloat16"
     kind, products = options.optimiser or "adam", torch.bfloat16 if rounded else torch.float32
+    losses, copied = parts.losses, parts.mixed_precision if rounded else None
+    if packing := parts.packed(state.packing):
+        losses, copied = packing.losses, packing.copies(copied)
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:
         load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)
     with parts.blamed("the copy in bfloat16", "mixed_precision"):
-        return Learner(
+        learner = Learner(
             model.train(),
             optimiser,
-            losses=partial(parts.losses, smoothing=options.label_smoothing),
-            mixed_precision=parts.mixed_precision if rounded else None,
+            losses=partial(losses, smoothing=options.label_smoothing),
+            mixed_precision=copied,
             clip=options.clip,
             ranks=ranks,
         )
+    if packing and state.machine.get("graph"):
+        learner.replayed = packing.replay(learner.backward, model.parameters())
+    return learner
 
 
 def new_optimiser(

@@ -1,22 +1,24 @@
 """The precision and the shares of a training on this machine, and the speed of its products."""
 
 import os
-from dataclasses import fields
+from dataclasses import asdict, fields
 from time import perf_counter
 
 import torch
 
 from glassformer.config import Precision
+from glassformer.data.token_store import Packed
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.support.cores import usable_cores
 from glassformer.support.errors import UsageError
 from glassformer.training.checkpoint import RunState
-from glassformer.training.setup.options import MachineOptions
+from glassformer.training.setup.options import MachineOptions, TrainConfig
 
 __all__ = [
     "check_precision",
+    "chosen_packing",
     "chosen_precision",
     "chosen_shares",
     "machine_speed",
@@ -30,6 +32,7 @@ _MOST_SHARES, _MOST_WEIGHTS = 4, 100_000_000  # for shares
 # The parts that a gradient and a step run.
 _SHARED = [field.name for field in fields(ModelParts)]
 _SHARED += ["model", "losses", "optimiser", "muon", "mixed_precision"]
+_READERS = ("shift", "losses", "mixed_precision")  # of the tensors of padded batches
 
 
 def machine_speed(
@@ -92,15 +95,42 @@ def chosen_shares(model: Transformer, parts: Parts, *, tokens: int) -> int:
     return max(range(2, _MOST_SHARES + 1), key=lambda count: (cores // count * count, count))
 
 
-def record_machine(state: RunState, device: torch.device, shares: int) -> str:
+def chosen_packing(
+    config: TrainConfig, model: Transformer, parts: Parts, packed: Packed
+) -> tuple[dict[str, int], str]:
+    """The shape of packed batches, empty for padded batches, and a line about it."""
+    if config.batches == "padded":
+        return {}, ""
+    padded = "padded batches" + " without a graph" * config.graph
+    stock = (getattr(parts, name) in (None, getattr(FAST, name)) for name in _READERS)
+    if not (parts.packing and all(stock)):
+        return {}, f"{padded}: packed ones need shift, losses and mixed_precision of FAST"
+    if reason := parts.packing.refusal(model):
+        return {}, f"{padded}: {reason}"
+    tokens = config.batch_tokens or 0
+    shape = parts.packing.of(packed, tokens)
+    line = f"packed batches: {shape.places:,} places a side"
+    if shape.places > tokens // 2:
+        line += f", not {tokens // 2:,}, because the longest pair needs them"
+    slow = "; a CPU takes one sentence after another, and padded batches are quicker there"
+    return asdict(shape), line + slow * (model.output_weight.device.type == "cpu")
+
+
+def record_machine(
+    state: RunState, device: torch.device, shares: int, *, graph: bool = False
+) -> str:
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
-    A run keeps the ``shares`` of its beginning; torchrun's ranks compute without shares. The line
+    A run keeps the ``shares`` of its beginning; torchrun's ranks and packed batches have no shares,
+    and padded batches no ``graph``. The line
     is empty for a new run, and for a run that goes on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks}
+    if device.type == "cuda":
+        machine["graph"] = graph and bool(state.packing)
     if device.type == "cpu":
+        shares = 0 if state.packing else shares
         kept = state.machine.get("shares", 0) if state.update else shares
         machine |= {"threads": torch.get_num_threads(), "shares": kept}
     before, state.machine = state.machine, machine

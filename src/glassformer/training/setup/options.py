@@ -207,6 +207,10 @@ class LearningOptions(Options):
 
     batch_tokens: int | None = Field(default=None, ge=16)
     """Number of tokens of a batch, source + target with padding."""
+    batches: Literal["padded", "packed"] = "padded"
+    """Form of a batch. In padded batches sentences of similar length go together. Packed batches
+    hold random sentences end to end, which suits a GPU. Ranks share the packed batches of an
+    update."""
     accumulate: int = Field(default=1, ge=1)
     """Number of batches whose gradients add up to one update."""
     both_ways: float | None = Field(default=None, ge=0, le=1)
@@ -246,6 +250,9 @@ class MachineOptions(Options):
     precision: Literal["auto", Precision] = "auto"
     """Precision. auto means bfloat16 if a GPU supports it, or if a CPU multiplies faster in it.
     With plain, and with some parts of your own, auto means float32."""
+    graph: bool = False
+    """Compute the gradients of packed batches by one captured CUDA graph, which takes the GPU fewer
+    launches."""
     threads: int = Field(default=0, ge=0)
     """Number of CPU threads; 0 means all threads."""
     seed: int = Field(default=1, ge=0, lt=2**32)
@@ -310,6 +317,8 @@ class TrainConfig(
         for name in ("general", "replay", "trim_vocabulary"):
             if getattr(self, name) and self.parent is None:
                 raise ValueError(f"{name} belongs to fine-tuning: give a parent bundle")
+        if self.graph and self.batches != "packed":
+            raise ValueError("graph needs batches of one shape: set batches to packed")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: set joint to false")
         if self.both_ways and not self.joint:

@@ -25,7 +25,7 @@ from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.machine import check_precision
-from glassformer.training.setup.options import Files, TextOptions, TrainConfig
+from glassformer.training.setup.options import Files, MachineOptions, TextOptions, TrainConfig
 from glassformer.training.setup.recipe import ranked
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
@@ -90,7 +90,7 @@ def prepare(
     """
     parts = _chosen(config, parts)
     check_precision(config.precision, parts)
-    device = device_of(config.device)
+    device = _device(config)
     run = RunDirectory(config.run)
     run.claim()
     data_hash = check_inputs(config.inputs, run, config.parent)
@@ -149,6 +149,13 @@ def _chosen(config: TrainConfig, parts: Parts | None) -> Parts:
         raise UsageError("parts are given too: leave one of the two out", argument="plain")
     check_record(parts)
     return parts
+
+
+def _device(machine: MachineOptions) -> torch.device:
+    device = device_of(machine.device)
+    if machine.graph and device.type != "cuda":
+        raise UsageError(f"needs a GPU, and the device is {device}: leave it out", argument="graph")
+    return device
 
 
 def _read(text: TextOptions, files: Files) -> list[Pair]:

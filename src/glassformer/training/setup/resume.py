@@ -29,7 +29,7 @@ __all__ = ["begun_config", "check_inputs", "record_options"]
 # A table of docs/reliability.md says what each does to the bits of the result.
 _PLACES = {"pairs", "also", "run", "valid", "parent", "replay"}  # their content may not change
 _NO_WEIGHT = {"test", "general", "beam", "checkpoint_minutes"}
-_LAST_BITS = {"threads", "device"}  # the run says so, as for another number of ranks
+_LAST_BITS = {"threads", "device", "graph"}  # the run says so, as for another number of ranks
 _FREE = frozenset(_PLACES | _NO_WEIGHT | _LAST_BITS)
 _LENGTHS = ("minutes", "epochs", "updates")  # a greater value continues a run
 _SCORED = ("test", "general")  # inputs that change no weight
