@@ -14,6 +14,7 @@ from eole.models.model import EncoderDecoderModel
 from eole.utils.loss import LossCompute
 from eole.utils.optimizers import build_torch_optimizer
 
+from benchmarks.peers.devices import clock_of
 from benchmarks.peers.measure import Arrays, job, run_updates
 
 __all__ = ["build"]
@@ -77,17 +78,25 @@ def main() -> None:
     optimiser = build_torch_optimizer(model, settings)
 
     def prepare(arrays: Arrays) -> dict[str, Any]:
-        source, target, labels = (torch.from_numpy(part).to(device) for part in arrays)
-        return {
+        source, target, labels = map(torch.from_numpy, arrays)
+        tensors = {
             "src": source,
             "srclen": (source != pad_id).sum(1),
             "tgt": torch.cat((target[:, :1], labels), dim=1),
+        }
+        if device.type == "cuda":
+            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
+        return tensors | {
             "words": int((labels != pad_id).sum()),
             "cid": ["all"] * len(source),
             "cid_line_number": list(range(len(source))),
         }
 
-    def update(batch: dict[str, Any], rate: float) -> torch.Tensor:
+    def update(prepared: dict[str, Any], rate: float) -> torch.Tensor:
+        on_device = {
+            name: prepared[name].to(device, non_blocking=True) for name in ("src", "srclen", "tgt")
+        }
+        batch = prepared | on_device
         optimiser.param_groups[0]["lr"] = rate
         out, attention, _ = model(batch["src"], batch["tgt"], batch["srclen"])
         loss, _, _ = loss_of(batch, out, attention)
@@ -98,14 +107,12 @@ def main() -> None:
         optimiser.zero_grad()
         return mean.detach()
 
-    on_cuda = device.type == "cuda"
     run_updates(
         prepare,
         update,
         library=f"eole 0.6.4, torch {torch.__version__}",
         parameters=sum(weight.numel() for weight in model.parameters()),
-        wait=torch.cuda.synchronize if on_cuda else lambda: None,
-        device_peak=torch.cuda.max_memory_allocated if on_cuda else None,
+        clock=clock_of(job["device"]),
     )
 
 
