@@ -46,13 +46,14 @@ class State(Protocol):
 S = TypeVar("S", bound=State)
 
 
-def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
+def select_beams(state: S, rows: Int64[Tensor, "sentences width"], *, all_stay: bool) -> S:
     """The given `rows` of any state; a line of `rows` has one sentence's unfinished targets.
 
-    A state may have a faster `select_beams` of its own, which this function then calls.
+    If `all_stay`, each sentence keeps its line, and only its targets change places. A state may
+    have a faster `select_beams` of its own, which this function then calls.
     """
-    select: Callable[[Tensor], S] | None = getattr(state, "select_beams", None)
-    return state.select(rows.flatten()) if select is None else select(rows)
+    select: Callable[..., S] | None = getattr(state, "select_beams", None)
+    return state.select(rows.flatten()) if select is None else select(rows, all_stay=all_stay)
 
 
 StepFunction: TypeAlias = Callable[[Tensor, S], tuple[Tensor, S]]

@@ -9,18 +9,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import Generic, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY
 from glassformer.decoding.beam import check_search, penalty
-from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.constraints import OutputRules, best_tokens
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search"]
+
+
+class _Target(NamedTuple):
+    """A finished target: row `place` of the tensor `text` of `BeamState.texts` holds its tokens."""
+
+    text: int
+    place: int
+    score: float
+    log_probability: float
+    finished: bool
 
 
 @dataclass(frozen=True)
@@ -30,10 +42,13 @@ class BeamState(Generic[S]):
     `live` sentences are still in the batch, each with `width` unfinished targets of equal length.
     `width` is 1 before the first step and `beam` as soon as there are that many. An impossible
     target has log-probability -inf and only fills its place.
+
+    Tensors lie on the device, arrays and lists in the host's memory.
     """
 
     # The index of each live sentence in the input.
     sentences: Int64[Tensor, " live"]
+    numbers: list[int]
     # The unfinished targets, without the start symbol, and their log-probabilities.
     tokens: Int64[Tensor, "live width length"]
     log_probabilities: Float[Tensor, "live width"]
@@ -41,13 +56,16 @@ class BeamState(Generic[S]):
     # with one selection of rows, for beams that change places and sentences that leave.
     decoder: S
     rows: Int64[Tensor, "live width"]
-    # The finished targets of every sentence of the input; the lists grow in place.
-    finished: list[list[Hypothesis]]
+    all_stay: bool  # no sentence has left since the decoder's state was made
+    # The finished targets of every sentence of the input, and their tokens, which the search reads
+    # at its end, because a read waits for a GPU. The lists grow in place.
+    finished: list[list[_Target]]
+    texts: list[Int64[Tensor, "_ _"]]
     # The score that an unfinished target must exceed, that of the `n_best`-th finished target:
     # -inf before there are so many, and inf if the sentence is done.
-    bar: Float[Tensor, " live"]
+    bar: NDArray[np.floating]  # (live,)
     # True as soon as the most probable candidate of some step has ended.
-    led: Bool[Tensor, " live"]
+    led: NDArray[np.bool_]  # (live,)
 
 
 @dataclass(frozen=True)
@@ -100,12 +118,18 @@ def beam_search(
     check_search(beam, n_best, length_penalty)
     settings = _Settings(beam, length_penalty, n_best, rules)
     alive = _begin(state, settings)
-    while len(alive.sentences):
+    while alive.numbers:
         alive, candidates = _propose(step, alive, settings)
-        alive = _set_aside(alive, candidates, settings)
-        alive = _extend(alive, candidates, settings)
-        alive = _retire(alive, settings)
-    return [_ranked(targets)[:n_best] or [IMPOSSIBLE] for targets in alive.finished]
+        longer = _extend(alive, candidates, settings)
+        scores = _read(longer, candidates, settings)
+        if np.isnan(scores[:, 0]).any() and rules.best_tokens is not best_tokens:
+            plain = replace(rules, best_tokens=best_tokens)
+            return beam_search(
+                step, state, plain, beam=beam, length_penalty=length_penalty, n_best=n_best
+            )
+        _set_aside(alive, candidates, scores, settings)
+        alive = _retire(longer, scores, settings)
+    return _hypotheses(alive, n_best)
 
 
 def _begin(state: S, settings: _Settings) -> BeamState[S]:
@@ -113,13 +137,16 @@ def _begin(state: S, settings: _Settings) -> BeamState[S]:
     batch, device = len(sentences), sentences.device
     return BeamState(
         sentences,
+        numbers=list(range(batch)),
         tokens=sentences.new_empty(batch, 1, 0),
         log_probabilities=torch.zeros(batch, 1, device=device),
         decoder=state,
         rows=sentences.unsqueeze(1),
+        all_stay=True,
         finished=[[] for _ in range(batch)],
-        bar=torch.full((batch,), -torch.inf, device=device),
-        led=torch.zeros(batch, dtype=torch.bool, device=device),
+        texts=[],
+        bar=np.full(batch, -np.inf),
+        led=np.zeros(batch, dtype=np.bool_),
     )
 
 
@@ -134,7 +161,9 @@ def _propose(
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
     last = tokens[:, -1] if length else settings.rules.start(len(tokens))
-    state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
+    state = alive.decoder
+    if length:
+        state = select_beams(state, alive.rows, all_stay=alive.all_stay)
     logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
     # The best of a sentence are among the best of its rows, so other tokens need no sum.
@@ -149,32 +178,56 @@ def _propose(
     return replace(alive, decoder=decoder, rows=rows), _Candidates(best, parents, chosen, ends)
 
 
-def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
-    """Move the targets that end at this step to the finished ones, and update the bar.
+def _read(
+    longer: BeamState[S], candidates: _Candidates, settings: _Settings
+) -> NDArray[np.floating]:
+    """The log-probabilities of the first `beam` candidates, -inf for candidates that do not end.
+
+    The last column is the greatest score that an unfinished target of each sentence can reach: a
+    log-probability never rises, and the penalty of the maximum length is the greatest divisor. It
+    is -inf at the maximum length.
+
+    No other function of a step waits for the device.
+    """
+    sums = candidates.log_probabilities[:, : settings.beam]
+    ends = candidates.ends[:, : settings.beam] | sums.isnan()
+    longest = settings.rules.max_lengths[longer.sentences]
+    reachable = longer.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
+    reachable = reachable.masked_fill(longest <= longer.tokens.shape[2], -torch.inf)
+    columns = [sums.masked_fill(~ends, -torch.inf), reachable.unsqueeze(1)]
+    return torch.cat(columns, dim=1).numpy(force=True)
+
+
+def _set_aside(
+    alive: BeamState[S],
+    candidates: _Candidates,
+    scores: NDArray[np.floating],
+    settings: _Settings,
+) -> None:
+    """Add the targets that end at this step to the finished ones, and update the bar.
 
     An end counts only among the first `beam` candidates, like any other continuation.
     """
-    ends = candidates.ends & candidates.log_probabilities.isfinite()
-    places = ends[:, : settings.beam].nonzero(as_tuple=True)
-    if not len(places[0]):
-        return alive
-    owners = alive.sentences[places[0]].tolist()
-    targets = alive.tokens[places[0], candidates.parents[places]].tolist()
-    sums = candidates.log_probabilities[places].tolist()
-    for sentence, target, log_probability in zip(owners, targets, sums, strict=True):
-        # The end symbol is part of |Y|.
-        score = log_probability / penalty(len(target) + 1, settings.alpha)
-        alive.finished[sentence].append(Hypothesis(tuple(target), score, log_probability, True))
+    ends = scores[:, :-1] > -math.inf
+    if not ends.any():
+        return
+    owners, choices = map(settings.rules.ids, np.nonzero(ends))
+    alive.texts.append(alive.tokens[owners, candidates.parents[owners, choices]])
+    length = alive.tokens.shape[2] + 1  # the end symbol is part of |Y|
+    text, divisor = len(alive.texts) - 1, penalty(length, settings.alpha)
+    ended = zip(np.nonzero(ends)[0].tolist(), scores[:, :-1][ends].tolist(), strict=True)
+    for place, (owner, log_probability) in enumerate(ended):
+        score = log_probability / divisor
+        target = _Target(text, place, score, log_probability, finished=True)
+        alive.finished[alive.numbers[owner]].append(target)
 
-    led = alive.led | ends[:, 0]
-    bars = [
-        _bar(alive.finished[sentence], settings, led=leads)
-        for sentence, leads in zip(alive.sentences.tolist(), led.tolist(), strict=True)
-    ]
-    return replace(alive, led=led, bar=candidates.log_probabilities.new_tensor(bars))
+    alive.led[:] |= ends[:, 0]
+    for place in np.flatnonzero(ends.any(axis=1)).tolist():
+        finished = alive.finished[alive.numbers[place]]
+        alive.bar[place] = _bar(finished, settings, led=bool(alive.led[place]))
 
 
-def _bar(finished: list[Hypothesis], settings: _Settings, *, led: bool) -> float:
+def _bar(finished: list[_Target], settings: _Settings, *, led: bool) -> float:
     if led and len(finished) >= settings.beam:
         return math.inf
     if len(finished) < settings.n_best:
@@ -199,38 +252,65 @@ def _extend(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -
     )
 
 
-def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
-    """Remove the sentences that are at their maximum length or cannot get better.
-
-    A log-probability never rises, and the penalty of the maximum length is the greatest divisor.
-    Their quotient is the greatest score that an unfinished target can reach.
-    """
-    length = alive.tokens.shape[2]
-    longest = settings.rules.max_lengths[alive.sentences]
-    reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
-    leaves = (reachable <= alive.bar) | (longest <= length)
+def _retire(alive: BeamState[S], scores: NDArray[np.floating], settings: _Settings) -> BeamState[S]:
+    """Remove the sentences that are at their maximum length or cannot get better."""
+    leaves = scores[:, -1] <= alive.bar.astype(scores.dtype)
     if not leaves.any():
-        return alive
-    for i in leaves.nonzero().flatten().tolist():
-        finished = alive.finished[int(alive.sentences[i])]
-        for target, log_probability in zip(
-            alive.tokens[i].tolist(), alive.log_probabilities[i].tolist(), strict=True
-        ):
-            if len(finished) < settings.n_best and log_probability > -math.inf:
-                score = log_probability / penalty(length, settings.alpha)
-                finished.append(Hypothesis(tuple(target), score, log_probability, False))
-    stays = (~leaves).nonzero().flatten()
+        return replace(alive, all_stay=True)
+    short = [
+        place
+        for place in np.flatnonzero(leaves).tolist()
+        if len(alive.finished[alive.numbers[place]]) < settings.n_best
+    ]
+    if short:
+        _add_unfinished(alive, short, settings)
+    kept = np.flatnonzero(~leaves)
+    stays = settings.rules.ids(kept)
     return replace(
         alive,
         sentences=alive.sentences[stays],
+        numbers=[alive.numbers[place] for place in kept],
         tokens=alive.tokens[stays],
         log_probabilities=alive.log_probabilities[stays],
         rows=alive.rows[stays],
-        bar=alive.bar[stays],
-        led=alive.led[stays],
+        all_stay=False,
+        bar=alive.bar[kept],
+        led=alive.led[kept],
     )
 
 
-def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+def _add_unfinished(alive: BeamState[S], places: list[int], settings: _Settings) -> None:
+    """Give sentences with fewer than `n_best` finished targets their unfinished ones too."""
+    rows = settings.rules.ids(places)
+    alive.texts.append(alive.tokens[rows].flatten(0, 1))
+    text, (_, width, length) = len(alive.texts) - 1, alive.tokens.shape
+    for group, sums in enumerate(alive.log_probabilities[rows].tolist()):
+        finished = alive.finished[alive.numbers[places[group]]]
+        for place, log_probability in enumerate(sums, start=group * width):
+            if len(finished) < settings.n_best and log_probability > -math.inf:
+                score = log_probability / penalty(length, settings.alpha)
+                finished.append(_Target(text, place, score, log_probability, finished=False))
+
+
+def _hypotheses(alive: BeamState[S], n_best: int) -> list[list[Hypothesis]]:
+    """The best targets of each sentence; the search reads their tokens only now."""
+    texts = [text.tolist() for text in alive.texts]
+    best = (_ranked(targets)[:n_best] for targets in alive.finished)
+    return [
+        [
+            Hypothesis(
+                tuple(texts[target.text][target.place]),
+                target.score,
+                target.log_probability,
+                target.finished,
+            )
+            for target in targets
+        ]
+        or [IMPOSSIBLE]
+        for targets in best
+    ]
+
+
+def _ranked(targets: list[_Target]) -> list[_Target]:
     """Finished targets by score; then unfinished ones in the order of the beam."""
-    return sorted(hypotheses, key=lambda target: -target.score if target.finished else math.inf)
+    return sorted(targets, key=lambda target: -target.score if target.finished else math.inf)
