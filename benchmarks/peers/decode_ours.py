@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
@@ -19,7 +20,7 @@ __all__ = ["load"]
 def load() -> Callable[[Sequence[list[int]]], list[list[int]]]:
     """A function from ids to ids, with length penalty 0 as in the other engines."""
     torch.set_num_threads(job["threads"])
-    bundle = load_bundle(job["bundle"], device=device_of(job["device"]))
+    bundle = load_bundle(Path(job["bundle"]), device=device_of(job["device"]))
     parts = in_bfloat16(FAST) if job["compute"] == "bfloat16" else FAST
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer), parts)
     engine = replace(engine, settings=replace(engine.settings, extra_length=job["extra"]))

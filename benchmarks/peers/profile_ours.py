@@ -36,12 +36,14 @@ def main() -> None:
     kernels: list[Any] = [
         event
         for event in profiled.events() or []
-        if event.device_type == wanted and not (event.cpu_children or event.is_user_annotation)
+        if event.device_type == wanted and not event.is_user_annotation
     ]
     busy = united((kernel.time_range.start, kernel.time_range.end) for kernel in kernels) / 1e6
     times, counts = Counter[str](), Counter[str]()
     for kernel in kernels:
-        times[kernel.name] += kernel.time_range.elapsed_us()
+        times[kernel.name] += (
+            kernel.time_range.elapsed_us() if on_cuda else kernel.self_cpu_time_total
+        )
         counts[kernel.name] += 1
     updates = job["updates"]
     report(
