@@ -19,7 +19,8 @@ from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY
 from glassformer.decoding.beam import check_search, penalty
-from glassformer.decoding.constraints import OutputRules, best_tokens
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.fast.top_k import likeliest_or_nan, without_check
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search"]
@@ -117,19 +118,24 @@ def beam_search(
     """
     check_search(beam, n_best, length_penalty)
     settings = _Settings(beam, length_penalty, n_best, rules)
+    hypotheses = _search(step, state, replace(settings, rules=without_check(rules)))
+    if hypotheses is None:  # rarely: a row without a distribution, or an error
+        hypotheses = _search(step, state, settings)
+    return hypotheses or []
+
+
+def _search(step: StepFunction[S], state: S, settings: _Settings) -> list[list[Hypothesis]] | None:
+    """The search with these settings; None if `likeliest_or_nan` gives NaN."""
     alive = _begin(state, settings)
     while alive.numbers:
         alive, candidates = _propose(step, alive, settings)
         longer = _extend(alive, candidates, settings)
         scores = _read(longer, candidates, settings)
-        if np.isnan(scores[:, 0]).any() and rules.best_tokens is not best_tokens:
-            plain = replace(rules, best_tokens=best_tokens)
-            return beam_search(
-                step, state, plain, beam=beam, length_penalty=length_penalty, n_best=n_best
-            )
+        if settings.rules.best_tokens is likeliest_or_nan and np.isnan(scores[:, 0]).any():
+            return None
         _set_aside(alive, candidates, scores, settings)
         alive = _retire(longer, scores, settings)
-    return _hypotheses(alive, n_best)
+    return _hypotheses(alive, settings.n_best)
 
 
 def _begin(state: S, settings: _Settings) -> BeamState[S]:

@@ -6,12 +6,11 @@ The readable version is `greedy` in `decoding/greedy.py`. A test checks that bot
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
-from glassformer.decoding.constraints import OutputRules, best_tokens
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.fast.top_k import without_check
 from glassformer.decoding.protocols import Hypothesis, S, StepFunction
 from glassformer.decoding.sampling import follow
 
@@ -35,13 +34,15 @@ def greedy(step: StepFunction[S], state: S, rules: OutputRules) -> list[list[Hyp
     """
 
     undefined = rules.sentences().new_zeros(())
+    quick = without_check(rules)
 
     def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        log_probability, token = rules.best(logits, tokens, sentences, count=1)
+        log_probability, token = quick.best(logits, tokens, sentences, count=1)
         undefined.add_(log_probability.isnan().sum())
         return token[:, 0], log_probability[:, 0]
 
     hypotheses = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
-    if undefined.item() and rules.best_tokens is not best_tokens:
-        return greedy(step, state, replace(rules, best_tokens=best_tokens))
+    if undefined.item() and quick is not rules:  # rarely: a row without a distribution, or an error
+        quick = rules
+        hypotheses = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
     return [[hypothesis] for hypothesis in hypotheses]

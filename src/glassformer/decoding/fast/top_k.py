@@ -7,13 +7,17 @@ equal results (tests/decoding/fast/test_top_k.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-__all__ = ["likeliest"]
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.protocols import log_softmax
+
+__all__ = ["likeliest", "likeliest_or_nan", "without_check"]
 
 _ROWS_AT_ONCE = 32  # a block of rows that stays in the processor's cache through all passes
 _GROUPS = 8
@@ -27,12 +31,26 @@ def likeliest(
 ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
     """`log p` and ids of the `count` most probable tokens of each row, best first; at most all.
 
-    This equals `log_softmax(logits)`, with -inf for the ids in `never`, and then `topk`. But a row
-    that has no distribution gives NaN, because a question about NaN would wait for a GPU. The fast
-    searches find the NaN, and begin anew with `best_tokens`.
+    This equals `log_softmax(logits)`, with -inf for the ids in `never`, and then `topk`.
 
     >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
     tensor([[0.1905, 0.1905]])
+    """
+    best, ids = likeliest_or_nan(logits, count, never)
+    if not (best < torch.inf).all():  # NaN, rarely: a row of only -inf, or an error
+        allowed = log_softmax(logits).index_fill_(1, _ids(tuple(never), logits.device), -torch.inf)
+        return _top(allowed, min(count, logits.shape[1]))
+    return best, ids
+
+
+def likeliest_or_nan(
+    logits: Float[Tensor, "rows vocab"],
+    count: int,
+    never: Sequence[int] = (),
+) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
+    """As `likeliest`, but with NaN for a row without a distribution: its logits are -inf or NaN.
+
+    It does not ask whether a number is NaN, because the answer waits for a GPU.
     """
     count, rows = min(count, logits.shape[1]), max(len(logits), 1)
     if logits.device.type == "cpu":
@@ -46,6 +64,12 @@ def likeliest(
     parts = [_top(allowed(part), count) for part in logits.split(rows)]
     best, ids = map(torch.cat, zip(*parts, strict=True))
     return best, ids
+
+
+def without_check(rules: OutputRules) -> OutputRules:
+    """The rules with `likeliest_or_nan` in the place of `likeliest`."""
+    checked = rules.best_tokens is likeliest
+    return replace(rules, best_tokens=likeliest_or_nan) if checked else rules
 
 
 @cache
