@@ -30,17 +30,19 @@ def new_learner(
 ) -> Learner:
     """The learner of a run at the place ``state``; each rank gets the weights of rank 0."""
     ranks.broadcast([weight.detach() for weight in model.parameters()])
-    rounded = state.precision == "bfloat16"
-    kind, products = options.optimiser or "adam", torch.bfloat16 if rounded else torch.float32
+    kind, products = options.optimiser or "adam", getattr(torch, state.precision or "float32")
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:
         load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)
-    with parts.blamed("the copy in bfloat16", "mixed_precision"):
+    copy = None if products == torch.float32 else parts.mixed_precision
+    if copy and products == torch.float16:
+        copy = partial(copy, dtype=products)
+    with parts.blamed(f"the copy in {state.precision}", "mixed_precision"):
         return Learner(
             model.train(),
             optimiser,
             losses=partial(parts.losses, smoothing=options.label_smoothing),
-            mixed_precision=parts.mixed_precision if rounded else None,
+            mixed_precision=copy,
             clip=options.clip,
             ranks=ranks,
         )

@@ -16,9 +16,9 @@ from glassformer.config import (
     Norm,
     Options,
     PositionKind,
-    Precision,
     Subwords,
     TextMetric,
+    TrainingPrecision,
     Tying,
     check_width,
     presets,
@@ -243,9 +243,10 @@ class MachineOptions(Options):
     plain: bool = False
     """Train only with readable forms, such as ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``. Such training is in float32 and slower."""
-    precision: Literal["auto", Precision] = "auto"
+    precision: Literal["auto", TrainingPrecision] = "auto"
     """Precision. auto means bfloat16 if a GPU supports it, or if a CPU multiplies faster in it.
-    With plain, and with some parts of your own, auto means float32."""
+    With plain, and with some parts of your own, auto means float32. float16 is for a GPU without
+    bfloat16, such as a T4; no GPU has tried it yet."""
     threads: int = Field(default=0, ge=0)
     """Number of CPU threads; 0 means all threads."""
     seed: int = Field(default=1, ge=0, lt=2**32)
