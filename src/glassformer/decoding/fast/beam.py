@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple
+from typing import Generic
 
 import numpy as np
 import torch
@@ -24,16 +24,6 @@ from glassformer.decoding.fast.top_k import likeliest_or_nan, without_check
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search"]
-
-
-class _Target(NamedTuple):
-    """A finished target: row `place` of the tensor `text` of `BeamState.texts` holds its tokens."""
-
-    text: int
-    place: int
-    score: float
-    log_probability: float
-    finished: bool
 
 
 @dataclass(frozen=True)
@@ -58,10 +48,8 @@ class BeamState(Generic[S]):
     decoder: S
     rows: Int64[Tensor, "live width"]
     all_stay: bool  # no sentence has left since the decoder's state was made
-    # The finished targets of every sentence of the input, and their tokens, which the search reads
-    # at its end, because a read waits for a GPU. The lists grow in place.
-    finished: list[list[_Target]]
-    texts: list[Int64[Tensor, "_ _"]]
+    # The finished targets of every sentence of the input; the lists grow in place.
+    finished: list[list[Hypothesis]]
     # The score that an unfinished target must exceed, that of the `n_best`-th finished target:
     # -inf before there are so many, and inf if the sentence is done.
     bar: NDArray[np.floating]  # (live,)
@@ -135,7 +123,7 @@ def _search(step: StepFunction[S], state: S, settings: _Settings) -> list[list[H
             return None
         _set_aside(alive, candidates, scores, settings)
         alive = _retire(longer, scores, settings)
-    return _hypotheses(alive, settings.n_best)
+    return [_ranked(targets)[: settings.n_best] or [IMPOSSIBLE] for targets in alive.finished]
 
 
 def _begin(state: S, settings: _Settings) -> BeamState[S]:
@@ -150,7 +138,6 @@ def _begin(state: S, settings: _Settings) -> BeamState[S]:
         rows=sentences.unsqueeze(1),
         all_stay=True,
         finished=[[] for _ in range(batch)],
-        texts=[],
         bar=np.full(batch, -np.inf),
         led=np.zeros(batch, dtype=np.bool_),
     )
@@ -193,7 +180,7 @@ def _read(
     log-probability never rises, and the penalty of the maximum length is the greatest divisor. It
     is -inf at the maximum length.
 
-    No other function of a step waits for the device.
+    Every step waits for the device here, and only a target that ends makes the step wait again.
     """
     sums = candidates.log_probabilities[:, : settings.beam]
     ends = candidates.ends[:, : settings.beam] | sums.isnan()
@@ -217,23 +204,21 @@ def _set_aside(
     ends = scores[:, :-1] > -math.inf
     if not ends.any():
         return
-    owners, choices = map(settings.rules.ids, np.nonzero(ends))
-    alive.texts.append(alive.tokens[owners, candidates.parents[owners, choices]])
-    length = alive.tokens.shape[2] + 1  # the end symbol is part of |Y|
-    text, divisor = len(alive.texts) - 1, penalty(length, settings.alpha)
-    ended = zip(np.nonzero(ends)[0].tolist(), scores[:, :-1][ends].tolist(), strict=True)
-    for place, (owner, log_probability) in enumerate(ended):
-        score = log_probability / divisor
-        target = _Target(text, place, score, log_probability, finished=True)
-        alive.finished[alive.numbers[owner]].append(target)
+    owners, choices = np.nonzero(ends)
+    rows, places = settings.rules.ids(owners), settings.rules.ids(choices)
+    targets = alive.tokens[rows, candidates.parents[rows, places]].tolist()
+    divisor = penalty(alive.tokens.shape[2] + 1, settings.alpha)  # the end symbol is part of |Y|
+    for owner, target, log_p in zip(owners, targets, scores[owners, choices].tolist(), strict=True):
+        hypothesis = Hypothesis(tuple(target), log_p / divisor, log_p, finished=True)
+        alive.finished[alive.numbers[owner]].append(hypothesis)
 
     alive.led[:] |= ends[:, 0]
-    for place in np.flatnonzero(ends.any(axis=1)).tolist():
+    for place in set(owners.tolist()):
         finished = alive.finished[alive.numbers[place]]
         alive.bar[place] = _bar(finished, settings, led=bool(alive.led[place]))
 
 
-def _bar(finished: list[_Target], settings: _Settings, *, led: bool) -> float:
+def _bar(finished: list[Hypothesis], settings: _Settings, *, led: bool) -> float:
     if led and len(finished) >= settings.beam:
         return math.inf
     if len(finished) < settings.n_best:
@@ -263,13 +248,10 @@ def _retire(alive: BeamState[S], scores: NDArray[np.floating], settings: _Settin
     leaves = scores[:, -1] <= alive.bar.astype(scores.dtype)
     if not leaves.any():
         return replace(alive, all_stay=True)
-    short = [
-        place
-        for place in np.flatnonzero(leaves).tolist()
-        if len(alive.finished[alive.numbers[place]]) < settings.n_best
-    ]
-    if short:
-        _add_unfinished(alive, short, settings)
+    for place in np.flatnonzero(leaves).tolist():
+        finished = alive.finished[alive.numbers[place]]
+        if len(finished) < settings.n_best:
+            finished += _unfinished(alive, place, settings)[: settings.n_best - len(finished)]
     kept = np.flatnonzero(~leaves)
     stays = settings.rules.ids(kept)
     return replace(
@@ -285,38 +267,17 @@ def _retire(alive: BeamState[S], scores: NDArray[np.floating], settings: _Settin
     )
 
 
-def _add_unfinished(alive: BeamState[S], places: list[int], settings: _Settings) -> None:
-    """Give sentences with fewer than `n_best` finished targets their unfinished ones too."""
-    rows = settings.rules.ids(places)
-    alive.texts.append(alive.tokens[rows].flatten(0, 1))
-    text, (_, width, length) = len(alive.texts) - 1, alive.tokens.shape
-    for group, sums in enumerate(alive.log_probabilities[rows].tolist()):
-        finished = alive.finished[alive.numbers[places[group]]]
-        for place, log_probability in enumerate(sums, start=group * width):
-            if len(finished) < settings.n_best and log_probability > -math.inf:
-                score = log_probability / penalty(length, settings.alpha)
-                finished.append(_Target(text, place, score, log_probability, finished=False))
-
-
-def _hypotheses(alive: BeamState[S], n_best: int) -> list[list[Hypothesis]]:
-    """The best targets of each sentence; the search reads their tokens only now."""
-    texts = [text.tolist() for text in alive.texts]
-    best = (_ranked(targets)[:n_best] for targets in alive.finished)
+def _unfinished(alive: BeamState[S], place: int, settings: _Settings) -> list[Hypothesis]:
+    """The unfinished targets of a live sentence that are possible."""
+    divisor = penalty(alive.tokens.shape[2], settings.alpha)
+    targets, sums = alive.tokens[place].tolist(), alive.log_probabilities[place].tolist()
     return [
-        [
-            Hypothesis(
-                tuple(texts[target.text][target.place]),
-                target.score,
-                target.log_probability,
-                target.finished,
-            )
-            for target in targets
-        ]
-        or [IMPOSSIBLE]
-        for targets in best
+        Hypothesis(tuple(target), log_probability / divisor, log_probability, finished=False)
+        for target, log_probability in zip(targets, sums, strict=True)
+        if log_probability > -math.inf
     ]
 
 
-def _ranked(targets: list[_Target]) -> list[_Target]:
+def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """Finished targets by score; then unfinished ones in the order of the beam."""
-    return sorted(targets, key=lambda target: -target.score if target.finished else math.inf)
+    return sorted(hypotheses, key=lambda target: -target.score if target.finished else math.inf)
