@@ -1,10 +1,11 @@
-"""The clock and the memory of a torch device."""
+"""The clock and the memory of a torch device, and batches that a GPU copies by itself."""
 
 import torch
+from torch import Tensor
 
 from benchmarks.peers.measure import Clock
 
-__all__ = ["clock_of"]
+__all__ = ["clock_of", "pinned"]
 
 
 def clock_of(device: str) -> Clock:
@@ -23,3 +24,8 @@ def clock_of(device: str) -> Clock:
         torch.cuda.synchronize,
         torch.cuda.max_memory_allocated,
     )
+
+
+def pinned(tensor: Tensor) -> Tensor:
+    """The tensor in pinned memory, as a data loader's thread makes it; without a GPU, as it is."""
+    return tensor.pin_memory() if torch.cuda.is_available() else tensor

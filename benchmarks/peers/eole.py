@@ -14,7 +14,7 @@ from eole.models.model import EncoderDecoderModel
 from eole.utils.loss import LossCompute
 from eole.utils.optimizers import build_torch_optimizer
 
-from benchmarks.peers.devices import clock_of
+from benchmarks.peers.devices import clock_of, pinned
 from benchmarks.peers.measure import Arrays, job, run_updates
 
 __all__ = ["build"]
@@ -79,24 +79,17 @@ def main() -> None:
 
     def prepare(arrays: Arrays) -> dict[str, Any]:
         source, target, labels = map(torch.from_numpy, arrays)
-        tensors = {
-            "src": source,
-            "srclen": (source != pad_id).sum(1),
-            "tgt": torch.cat((target[:, :1], labels), dim=1),
-        }
-        if device.type == "cuda":
-            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
-        return tensors | {
+        return {
+            "src": pinned(source),
+            "srclen": pinned((source != pad_id).sum(1)),
+            "tgt": pinned(torch.cat((target[:, :1], labels), dim=1)),
             "words": int((labels != pad_id).sum()),
             "cid": ["all"] * len(source),
             "cid_line_number": list(range(len(source))),
         }
 
     def update(prepared: dict[str, Any], rate: float) -> torch.Tensor:
-        on_device = {
-            name: prepared[name].to(device, non_blocking=True) for name in ("src", "srclen", "tgt")
-        }
-        batch = prepared | on_device
+        batch = {name: _moved(part, device) for name, part in prepared.items()}
         optimiser.param_groups[0]["lr"] = rate
         out, attention, _ = model(batch["src"], batch["tgt"], batch["srclen"])
         loss, _, _ = loss_of(batch, out, attention)
@@ -114,6 +107,10 @@ def main() -> None:
         parameters=sum(weight.numel() for weight in model.parameters()),
         clock=clock_of(job["device"]),
     )
+
+
+def _moved(part: Any, device: torch.device) -> Any:
+    return part.to(device, non_blocking=True) if isinstance(part, torch.Tensor) else part
 
 
 if __name__ == "__main__":

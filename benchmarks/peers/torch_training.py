@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.peers.devices import clock_of
+from benchmarks.peers.devices import clock_of, pinned
 from benchmarks.peers.measure import Arrays, job, run_updates
 
 __all__ = ["smoothed_loss", "train"]
@@ -34,12 +34,8 @@ def train(
         else nullcontext()
     )
 
-    on_cuda = device.type == "cuda"
-
     def prepare(arrays: Arrays) -> Arrays:
-        """A batch in pinned memory, as a data loader's thread makes it beside the updates."""
-        tensors = [torch.from_numpy(part) for part in arrays]
-        return Arrays(*(tensor.pin_memory() if on_cuda else tensor for tensor in tensors))
+        return Arrays(*(pinned(torch.from_numpy(part)) for part in arrays))
 
     def update(prepared: Arrays, rate: float) -> Tensor:
         batch = Arrays(*(tensor.to(device, non_blocking=True) for tensor in prepared))

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import torch
 
-from glassformer.config import Precision, TrainingPrecision
+from glassformer.config import AnyPrecision, Precision
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts
@@ -43,7 +43,7 @@ def machine_speed(
 
 def chosen_precision(
     machine: MachineOptions, device: torch.device, parts: Parts
-) -> tuple[TrainingPrecision, str]:
+) -> tuple[AnyPrecision, str]:
     """The precision of the option, and a line if "auto" does not measure the machine.
 
     "auto" measures the machine for parts that have a mixed precision. With own parts of model or
@@ -139,7 +139,7 @@ def precision_for(device: torch.device) -> Precision:
     return "bfloat16"
 
 
-def product_speed(precision: TrainingPrecision) -> float:
+def product_speed(precision: AnyPrecision) -> float:
     """The operations a second of this CPU's matrix products, beside what else the CPU does now.
 
     >>> product_speed("float32") > 1e8

@@ -13,12 +13,12 @@ from glassformer.config import (
     BEAM,
     MOST_BEAM,
     Activation,
+    AnyPrecision,
     Norm,
     Options,
     PositionKind,
     Subwords,
     TextMetric,
-    TrainingPrecision,
     Tying,
     check_width,
     presets,
@@ -243,7 +243,7 @@ class MachineOptions(Options):
     plain: bool = False
     """Train only with readable forms, such as ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``. Such training is in float32 and slower."""
-    precision: Literal["auto", TrainingPrecision] = "auto"
+    precision: Literal["auto", AnyPrecision] = "auto"
     """Precision. auto means bfloat16 if a GPU supports it, or if a CPU multiplies faster in it.
     With plain, and with some parts of your own, auto means float32. float16 is for a GPU without
     bfloat16, such as a T4; no GPU has tried it yet."""
