@@ -23,7 +23,8 @@ def load() -> Callable[[Sequence[list[int]]], list[list[int]]]:
     bundle = load_bundle(Path(job["bundle"]), device=device_of(job["device"]))
     parts = in_bfloat16(FAST) if job["compute"] == "bfloat16" else FAST
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer), parts)
-    engine = replace(engine, settings=replace(engine.settings, extra_length=job["extra"]))
+    longer = job["extra"] + 1  # Hugging Face counts the end symbol of a source too
+    engine = replace(engine, settings=replace(engine.settings, extra_length=longer))
     options = SearchOptions(beam=job["beam"], length_penalty=0.0)
 
     def translate(sources: Sequence[list[int]]) -> list[list[int]]:
