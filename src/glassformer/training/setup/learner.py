@@ -30,13 +30,15 @@ def new_learner(
 ) -> Learner:
     """The learner of a run at the place ``state``; each rank gets the weights of rank 0."""
     ranks.broadcast([weight.detach() for weight in model.parameters()])
-    kind, products = options.optimiser or "adam", getattr(torch, state.precision or "float32")
+    kind = options.optimiser or "adam"
+    # Muon's momentum in float16 would lose small numbers, which no loss scale multiplies.
+    products = torch.bfloat16 if state.precision == "bfloat16" else torch.float32
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:
         load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)
-    copy = None if products == torch.float32 else parts.mixed_precision
-    if copy and products == torch.float16:
-        copy = partial(copy, dtype=products)
+    copy = parts.mixed_precision if state.precision in ("bfloat16", "float16") else None
+    if copy and state.precision == "float16":
+        copy = partial(copy, dtype=torch.float16)
     with parts.blamed(f"the copy in {state.precision}", "mixed_precision"):
         return Learner(
             model.train(),
