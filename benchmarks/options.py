@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.gpu import HALVES, STAGES
 from benchmarks.machine import cores
 from benchmarks.mistakes import MISTAKES
 from benchmarks.prepared import SIZES
@@ -104,6 +105,20 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
     add("--browser", default="chromium", help="the program of Chromium")
 
 
+def _add_gpu(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--half", type=int, choices=HALVES, help="the stages of one half")
+    which.add_argument("--stages", nargs="+", choices=STAGES, help="stages, each alone")
+    add("--device", default="cuda", help="cuda, or cpu with --tiny")
+    add("--tiny", action="store_true", help="toy sizes, which try each stage without a GPU")
+    add("--bundle", type=Path, help="a trained translator to decode; None: random base weights")
+    add("--warm", type=int, default=30, help="untimed updates")
+    add("--updates", type=int, default=100, help="timed updates after them")
+    add("--sentences", type=int, default=1000, help="number of sentences to decode")
+    add("--seconds", type=float, default=290.0, help="time for all stages of this call")
+
+
 def _add_mistakes(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--mistakes", nargs="+", default=MISTAKES, help="ids of the lessons' known mistakes")
@@ -116,6 +131,7 @@ FIGURES = {
     "training": ("tokens/s of training beside other programs", _add_training),
     "decoding": ("sentences/s of one translator by all engines", _add_decoding),
     "quality": ("minutes of train, from text files to a scored bundle", _add_quality),
+    "gpu": ("one GPU: facts, training and decoding beside peers, a profile", _add_gpu),
     "mistakes": ("what known mistakes of the lessons cost a translator", _add_mistakes),
     "page": ("tokens/s of a page that holds its translator", _add_page),
     "serving": ("sentences/s and waiting times of the server", _add_serving),

@@ -24,7 +24,7 @@ from benchmarks.report import save, shown, table
 from glassformer.support.errors import counted
 from glassformer.training.schedule import noam_schedule
 
-__all__ = ["job_of", "main", "matrix_peak", "settings_of"]
+__all__ = ["job_of", "main", "matrix_peak", "operations", "settings_of"]
 
 NAMES = {
     "ours": "Glassformer",
@@ -62,8 +62,14 @@ def _busy(count: int) -> Iterator[None]:
 def _measure_size(
     options: argparse.Namespace, corpus: Corpus, size: str, peak: dict[str, float]
 ) -> None:
-    job = job_of(options, corpus, size)
-    flops = _operations(job)
+    path = training_batches(
+        corpus,
+        options.work / corpus.name,
+        tokens=options.batch_tokens,
+        number=options.warm + options.updates,
+    )
+    job = job_of(options, path, model_of(SIZES[size]))
+    flops = operations(job)
     ours = _fastest("ours", job, options, peak)
     rows, stored = [], []
     for peer in options.peers:
@@ -91,20 +97,15 @@ def _measure_size(
     save(options.out / f"training-{size}.json", figures)
 
 
-def job_of(options: argparse.Namespace, corpus: Corpus, size: str) -> dict[str, Any]:
+def job_of(options: argparse.Namespace, batches: Path, model: dict[str, Any]) -> dict[str, Any]:
     """The job that all programs share, without a setting."""
-    number = options.warm + options.updates
-    path = training_batches(
-        corpus, options.work / corpus.name, tokens=options.batch_tokens, number=number
-    )
-    model = model_of(SIZES[size])
-    rates = [noam_schedule(step, d_model=model["d_model"]) for step in range(1, number + 1)]
+    steps = range(1, options.warm + options.updates + 1)
     return {
-        "batches": str(path.resolve()),
+        "batches": str(batches.resolve()),
         "model": model,
         "warm": options.warm,
         "updates": options.updates,
-        "rates": rates,
+        "rates": [noam_schedule(step, d_model=model["d_model"]) for step in steps],
         "smoothing": 0.1,
         "clip": 1.0,
         "batch_tokens": options.batch_tokens,
@@ -145,7 +146,7 @@ def _words(*, precision: str, compiled: bool) -> str:
     return precision + (" compiled" if compiled else "")
 
 
-def _operations(job: dict[str, Any]) -> float:
+def operations(job: dict[str, Any]) -> float:
     """Operations of the timed updates on real tokens."""
     timed = range(job["warm"], job["warm"] + job["updates"])
     with np.load(Path(job["batches"])) as stored:
@@ -160,10 +161,8 @@ def _row(
 ) -> list[str]:
     """The row of a peer; ``ours`` and ``theirs`` have a report for each round."""
     speeds = [[report["tokens_per_second"] for report in side] for side in (theirs, ours)]
-    tokens = ours[0]["tokens"]
-    shares = [
-        100 * spread(side).median / tokens * operations / max(peak.values()) for side in speeds
-    ]
+    tokens, fastest_product = ours[0]["tokens"], max(peak["float32"], peak["bf16"])
+    shares = [100 * spread(side).median / tokens * operations / fastest_product for side in speeds]
     memory = [spread([report["peak_bytes"] for report in side]).median for side in (theirs, ours)]
     return [
         str(peer),

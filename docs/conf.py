@@ -44,7 +44,8 @@ html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
 # Pages without pages below them have nothing to navigate at the side.
 _SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
-_PLAIN = ("api", "paper", "measurements", "decisions", "security", "reliability", "before-release")
+_PLAIN = ("gpu", "api", "paper", "measurements", "decisions", "security", "reliability")
+_PLAIN += ("before-release",)
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
 html_sidebars["generated/from-other-names"] = []
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]

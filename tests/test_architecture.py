@@ -56,7 +56,7 @@ STRANGERS = {("decoding", "model"), ("decoding", "data")}
 CHOOSERS = {
     "decoding.fast.beam": {"parts"},
     "decoding.fast.greedy": {"parts"},
-    "decoding.fast.top_k": {"parts"},
+    "decoding.fast.top_k": {"parts", "decoding.fast.beam", "decoding.fast.greedy"},
     "model.fast.decoder": {"parts"},
     "model.fast.dropout": {"parts"},
     "model.fast.stock": {"tools.interchange.stock"},

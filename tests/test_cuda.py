@@ -61,16 +61,16 @@ def test_updates_are_those_of_the_cpu(parts, kind):
 
 
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.1, "norm": "pre"}], ids=str)
-def test_bfloat16_follows_float32(options):
+@pytest.mark.parametrize("rounded", [torch.bfloat16, torch.float16], ids=str)
+def test_fewer_bits_follow_float32(options, rounded):
     results = []
-    for precision in ("float32", "bfloat16"):
+    for copied in (None, partial(FAST.mixed_precision, dtype=rounded)):
         model = built(FAST, GPU, torch.float32, **options).train()
         losses = partial(FAST.losses, smoothing=0.1)
-        rounded = precision == "bfloat16"
-        products = torch.bfloat16 if rounded else torch.float32
+        in_bits = copied and rounded == torch.bfloat16
+        products = torch.bfloat16 if in_bits else torch.float32
         optimiser = new_optimiser(model, "muon", products=products)
-        copy = FAST.mixed_precision if rounded else None
-        learner = Learner(model, optimiser, losses=losses, mixed_precision=copy)
+        learner = Learner(model, optimiser, losses=losses, mixed_precision=copied)
         results.append([learner.update([batch()], rate=1e-3).read()[0] for _ in range(100)])
     assert results[0][-1] < 0.6 * results[0][0]
     assert results[1][-1] == pytest.approx(results[0][-1], rel=0.1)

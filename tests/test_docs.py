@@ -21,6 +21,7 @@ from glassformer.tools.learn.lesson import EVERY, EXERCISES, LESSONS, lessons
 from tests.tables import every
 
 DOCS = Path(__file__).parent.parent / "docs"
+_YAML = re.compile(r"`([\w-]+\.yaml)` holds [^\n]*\n\n```yaml\n(.*?)```", re.DOTALL)
 
 
 def commands():
@@ -32,6 +33,16 @@ def commands():
     return sorted({m[1] for line in lines if (m := re.search(r"\bglassformer (.*)", line))})
 
 
+@pytest.fixture
+def _yaml_files(tmp_path, monkeypatch):
+    """The YAML files that pages show, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for path in DOCS.rglob("*.md"):
+        for name, content in _YAML.findall(path.read_text(encoding="utf-8")):
+            Path(name).write_text(content, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_yaml_files")
 @every("command", commands())
 def test_the_program_knows_the_command(command):
     name, *words = shlex.split(re.sub(r" [<>] \S+", "", command))  # without redirections

@@ -14,6 +14,7 @@ from eole.models.model import EncoderDecoderModel
 from eole.utils.loss import LossCompute
 from eole.utils.optimizers import build_torch_optimizer
 
+from benchmarks.peers.devices import clock_of, pinned
 from benchmarks.peers.measure import Arrays, job, run_updates
 
 __all__ = ["build"]
@@ -77,17 +78,18 @@ def main() -> None:
     optimiser = build_torch_optimizer(model, settings)
 
     def prepare(arrays: Arrays) -> dict[str, Any]:
-        source, target, labels = (torch.from_numpy(part).to(device) for part in arrays)
+        source, target, labels = map(torch.from_numpy, arrays)
         return {
-            "src": source,
-            "srclen": (source != pad_id).sum(1),
-            "tgt": torch.cat((target[:, :1], labels), dim=1),
+            "src": pinned(source),
+            "srclen": pinned((source != pad_id).sum(1)),
+            "tgt": pinned(torch.cat((target[:, :1], labels), dim=1)),
             "words": int((labels != pad_id).sum()),
             "cid": ["all"] * len(source),
             "cid_line_number": list(range(len(source))),
         }
 
-    def update(batch: dict[str, Any], rate: float) -> torch.Tensor:
+    def update(prepared: dict[str, Any], rate: float) -> torch.Tensor:
+        batch = {name: _moved(part, device) for name, part in prepared.items()}
         optimiser.param_groups[0]["lr"] = rate
         out, attention, _ = model(batch["src"], batch["tgt"], batch["srclen"])
         loss, _, _ = loss_of(batch, out, attention)
@@ -98,15 +100,17 @@ def main() -> None:
         optimiser.zero_grad()
         return mean.detach()
 
-    on_cuda = device.type == "cuda"
     run_updates(
         prepare,
         update,
         library=f"eole 0.6.4, torch {torch.__version__}",
         parameters=sum(weight.numel() for weight in model.parameters()),
-        wait=torch.cuda.synchronize if on_cuda else lambda: None,
-        device_peak=torch.cuda.max_memory_allocated if on_cuda else None,
+        clock=clock_of(job["device"]),
     )
+
+
+def _moved(part: Any, device: torch.device) -> Any:
+    return part.to(device, non_blocking=True) if isinstance(part, torch.Tensor) else part
 
 
 if __name__ == "__main__":

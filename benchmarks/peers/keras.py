@@ -7,7 +7,7 @@ Post-norm and tied as the others. "compiled" hands the graph to XLA, "bf16" is K
 import os
 from typing import Any
 
-from benchmarks.peers.measure import Arrays, job, run_updates
+from benchmarks.peers.measure import Arrays, Clock, job, run_updates
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 
@@ -114,15 +114,17 @@ def main() -> None:
         return graph(*batch)
 
     def prepare(arrays: Arrays) -> list[Any]:
-        return [tf.constant(part) for part in arrays]
+        with tf.device("CPU:0"):  # an update copies it to a GPU
+            return [tf.constant(part) for part in arrays]
+
+    on_gpu = Clock(wait=tf.test.experimental.sync_devices, peak=_gpu_peak)
 
     run_updates(
         prepare,
         update,
         library=f"keras {keras.__version__}, tensorflow {tf.__version__}",
         parameters=sum(int(np.prod(weight.shape)) for weight in model.trainable_variables),
-        wait=tf.test.experimental.sync_devices if job["device"] != "cpu" else lambda: None,
-        device_peak=_gpu_peak if job["device"] != "cpu" else None,
+        clock=Clock() if job["device"] == "cpu" else on_gpu,
     )
 
 

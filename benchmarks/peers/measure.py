@@ -20,7 +20,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 job: dict[str, Any] = {}
@@ -32,7 +34,7 @@ if "BENCHMARK_JOB" in os.environ:
 
 import numpy as np  # noqa: E402  after the threads are set
 
-__all__ = ["Arrays", "batches", "job", "peak_bytes", "report", "run_updates"]
+__all__ = ["Arrays", "Clock", "batches", "job", "peak_bytes", "report", "run_updates"]
 
 
 class Arrays(NamedTuple):
@@ -54,53 +56,6 @@ def batches() -> Iterator[Arrays]:
             yield Arrays(*(part.astype(np.int64) for part in parts))
 
 
-def run_updates(
-    prepare: Callable[[Arrays], Any],
-    update: Callable[[Any, float], Any],
-    *,
-    library: str,
-    parameters: int,
-    wait: Callable[[], None] = lambda: None,
-    device_peak: Callable[[], int] | None = None,
-) -> None:
-    """Time ``update(prepare(batch), rate)`` for each batch and print the report.
-
-    ``prepare`` converts a batch for the library, outside the timing. ``update`` returns its loss
-    (a mean in nats a target token) as a number or a tensor: it is read after the timing, so that
-    a GPU need not wait. ``wait`` returns when the device is idle.
-    """
-    arrays = list(batches())
-    ready = [prepare(batch) for batch in arrays]
-    pad_id, warm = job["model"]["pad_id"], job["warm"]
-    losses: list[Any] = []
-    begin = first = time.perf_counter()
-    for number, (batch, rate) in enumerate(zip(ready, job["rates"], strict=False)):
-        if number == warm:
-            wait()
-            begin = time.perf_counter()
-        losses.append(update(batch, rate))
-    wait()
-    end = time.perf_counter()
-    tokens = sum(batch.tokens(pad_id) for batch in arrays[warm:])
-    report(
-        library=library,
-        parameters=parameters,
-        updates=job["updates"],
-        tokens=tokens,
-        seconds=end - begin,
-        seconds_per_update=(end - begin) / len(arrays[warm:]),
-        tokens_per_second=tokens / (end - begin),
-        warm_seconds=begin - first,
-        peak_bytes=device_peak() if device_peak else peak_bytes(),
-        losses=[float(loss) for loss in losses],
-    )
-
-
-def report(**figures: Any) -> None:
-    """Print the last line of standard output, which the benchmark reads."""
-    print(json.dumps(figures), flush=True)
-
-
 def peak_bytes() -> int:
     """The most memory that this process held at once.
 
@@ -115,3 +70,66 @@ def peak_bytes() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
+
+
+class Clock(NamedTuple):
+    """The clock and the memory of the device that computes, by default the CPU's."""
+
+    mark: Callable[[], Any] = time.perf_counter
+    """A moment of the device's work, such as the end of an update."""
+    between: Callable[[Any, Any], float] = lambda begin, end: end - begin
+    """The seconds between two moments."""
+    wait: Callable[[], None] = lambda: None
+    """Returns when the device is idle."""
+    peak: Callable[[], int] = peak_bytes
+
+
+def run_updates(
+    prepare: Callable[[Arrays], Any],
+    update: Callable[[Any, float], Any],
+    *,
+    library: str,
+    parameters: int,
+    clock: Clock = Clock(),  # noqa: B008  a record that nothing changes
+) -> None:
+    """Time ``update(prepare(batch), rate)`` for each batch and print the report.
+
+    ``prepare`` converts a batch for the library in the host's memory, outside the timing.
+    ``update`` copies the batch to its device and returns the loss (a mean in nats a target token)
+    as a number or a tensor: it is read after the timing, so that a GPU need not wait.
+    """
+    arrays = list(batches())
+    ready = [prepare(batch) for batch in arrays]
+    pad_id, warm = job["model"]["pad_id"], job["warm"]
+    losses: list[Any] = []
+    marks: list[Any] = []
+    begin = first = time.perf_counter()
+    for number, (batch, rate) in enumerate(zip(ready, job["rates"], strict=False)):
+        if number == warm:
+            clock.wait()
+            begin, marks = time.perf_counter(), [clock.mark()]
+        losses.append(update(batch, rate))
+        marks.append(clock.mark())
+    clock.wait()
+    end = time.perf_counter()
+    each = [clock.between(*two) for two in pairwise(marks)]
+    tokens = sum(batch.tokens(pad_id) for batch in arrays[warm:])
+    report(
+        library=library,
+        parameters=parameters,
+        updates=job["updates"],
+        tokens=tokens,
+        seconds=end - begin,
+        seconds_per_update=(end - begin) / len(arrays[warm:]),
+        median_update=median(each),
+        slowest_update=max(each),
+        tokens_per_second=tokens / (end - begin),
+        warm_seconds=begin - first,
+        peak_bytes=clock.peak(),
+        losses=[float(loss) for loss in losses],
+    )
+
+
+def report(**figures: Any) -> None:
+    """Print the last line of standard output, which the benchmark reads."""
+    print(json.dumps(figures), flush=True)

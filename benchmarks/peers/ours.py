@@ -1,11 +1,13 @@
 """Glassformer's update, the same as in ``glassformer train``."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
+from benchmarks.peers.devices import clock_of
 from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
@@ -18,7 +20,7 @@ from glassformer.training.parallel.ranks import ALONE
 from glassformer.training.parallel.shares import Shares
 from glassformer.training.setup.machine import chosen_shares
 
-__all__ = ["build"]
+__all__ = ["FORMS", "build", "prepared"]
 
 
 def build() -> Transformer:
@@ -30,13 +32,12 @@ def build() -> Transformer:
     return FAST.model(config, FAST).to(device_of(job["device"]))
 
 
-def main() -> None:
-    torch.set_num_threads(job["threads"])
-    keep_freed_memory()
-    model = build().train()
-    on_cuda = job["device"].startswith("cuda")
-    count = 0 if on_cuda else chosen_shares(model, FAST, tokens=job["batch_tokens"])
-    learner = Learner(
+def padded(model: Transformer) -> Learner:
+    """The learner of ``glassformer train``, whose batches are padded."""
+    count = 0
+    if not job["device"].startswith("cuda"):
+        count = chosen_shares(model, FAST, tokens=job["batch_tokens"])
+    return Learner(
         model,
         adam_of(list(model.parameters())),
         mixed_precision=FAST.mixed_precision if job["precision"] == "bf16" else None,
@@ -44,24 +45,43 @@ def main() -> None:
         clip=job["clip"],
         ranks=replace(ALONE, shares=Shares(count, job["threads"])),
     )
-    pad_id = model.config.pad_id
 
-    def prepare(arrays: Arrays) -> Batch:
-        tensors = [torch.from_numpy(part) for part in arrays]
-        words = int((arrays.labels != pad_id).sum())
-        return Batch(*tensors, arrays.tokens(pad_id), words)
 
-    def update_once(batch: Batch, rate: float) -> Any:
+def padded_batch(arrays: Arrays) -> Batch:
+    """The arrays as a batch in the host's memory; an update copies it to its device."""
+    pad_id = job["model"]["pad_id"]
+    words = int((arrays.labels != pad_id).sum())
+    return Batch(*map(torch.from_numpy, arrays), arrays.tokens(pad_id), words)
+
+
+FORMS: dict[str, tuple[Callable[[Transformer], Learner], Callable[[Arrays], Any]]] = {
+    "padded": (padded, padded_batch),
+}
+"""The forms of an update: the learner of a model, and a batch from the job's arrays."""
+
+
+def prepared() -> tuple[Learner, Callable[[Arrays], Any]]:
+    """The learner of the job's form, and the function that makes its batches."""
+    torch.set_num_threads(job["threads"])
+    keep_freed_memory()
+    new_learner, new_batch = FORMS[job.get("form", "padded")]
+    learner = new_learner(build().train())
+    torch.set_num_threads(learner.ranks.shares.threads)
+    return learner, new_batch
+
+
+def main() -> None:
+    learner, new_batch = prepared()
+
+    def update_once(batch: Any, rate: float) -> Any:
         return learner.update([batch], rate=rate).losses[0]
 
-    torch.set_num_threads(learner.ranks.shares.threads)
     run_updates(
-        prepare,
+        new_batch,
         update_once,
         library=f"glassformer, torch {torch.__version__}",
-        parameters=sum(weight.numel() for weight in model.parameters()),
-        wait=torch.cuda.synchronize if on_cuda else lambda: None,
-        device_peak=torch.cuda.max_memory_allocated if on_cuda else None,
+        parameters=sum(weight.numel() for weight in learner.model.parameters()),
+        clock=clock_of(job["device"]),
     )
 
 

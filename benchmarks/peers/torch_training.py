@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.peers.devices import clock_of, pinned
 from benchmarks.peers.measure import Arrays, job, run_updates
 
 __all__ = ["smoothed_loss", "train"]
@@ -23,7 +24,7 @@ def train(
     device = torch.device(job["device"])
     model.to(device).train()
     if job["compiled"]:  # in place, so that parameters keep their names
-        model.compile(dynamic=True)
+        model.compile(dynamic=True, backend=job.get("compiler", "inductor"))
     optimiser = torch.optim.Adam(
         model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True
     )
@@ -33,10 +34,11 @@ def train(
         else nullcontext()
     )
 
-    def on_device(arrays: Arrays) -> Arrays:
-        return Arrays(*(torch.from_numpy(part).to(device) for part in arrays))
+    def prepare(arrays: Arrays) -> Arrays:
+        return Arrays(*(pinned(torch.from_numpy(part)) for part in arrays))
 
-    def update(batch: Arrays, rate: float) -> Tensor:
+    def update(prepared: Arrays, rate: float) -> Tensor:
+        batch = Arrays(*(tensor.to(device, non_blocking=True) for tensor in prepared))
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad(set_to_none=True)
         with autocast:
@@ -46,14 +48,12 @@ def train(
         optimiser.step()
         return loss.detach()
 
-    on_cuda = device.type == "cuda"
     run_updates(
-        on_device,
+        prepare,
         update,
         library=library,
         parameters=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),
-        wait=torch.cuda.synchronize if on_cuda else lambda: None,
-        device_peak=torch.cuda.max_memory_allocated if on_cuda else None,
+        clock=clock_of(job["device"]),
     )
 
 

@@ -29,6 +29,7 @@ def load() -> Callable[[Sequence[list[int]]], list[list[int]]]:
         num_beams=job["beam"],
         do_sample=False,
         length_penalty=0.0,
+        cache_implementation=job.get("cache"),  # "static": generate compiles each step on a GPU
     )
 
     def translate_batch(sources: list[list[int]]) -> list[list[int]]:

@@ -5,7 +5,7 @@ for ``ctranslate2`` and ``hugging_face``), ``sources`` (a JSON file with lists `
 and ``subwords``, without end symbols), ``beam``, ``single`` (one sentence at a time, or all at
 once), ``compute`` (float32, bfloat16, int8), ``threads``, ``workers`` and ``batch`` (sentences at
 once) of a peer, ``engine`` of ours, ``extra`` (how many tokens longer than its source a translation
-may be), ``device``.
+may be), ``device``. ``warm`` is the number of sentences translated before the clock starts.
 """
 
 import json
@@ -36,7 +36,7 @@ def time_translation(
     begin = time.perf_counter()
     translate = load()
     load_seconds = time.perf_counter() - begin
-    translate(sentences[:8])
+    translate(sentences[: job.get("warm", 8)])
     begin = time.perf_counter()
     outputs = (
         [translate([each])[0] for each in sentences] if job["single"] else translate(sentences)

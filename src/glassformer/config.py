@@ -60,6 +60,7 @@ Subwords = Literal["bpe", "unigram"]
 TextMetric = Literal["bleu", "chrf"]
 EngineName = Literal["auto", "torch", "ctranslate2"]
 Precision = Literal["float32", "bfloat16"]
+AnyPrecision = Literal["float32", "float16", "bfloat16"]
 Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
 
 # The greatest sizes of a model. A larger size in a stranger's config would take all memory.

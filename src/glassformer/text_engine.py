@@ -305,6 +305,7 @@ def torch_engine(
     settings = DecodingSettings(
         extra_length=model.config.extra_length,
         max_length_ratio=max_length_ratio,
+        cache_bytes=8 * model.config.d_model * model.config.num_decoder_layers,
         device=device,
         vocabulary=source,
     )

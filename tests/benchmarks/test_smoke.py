@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import decoding, environments, pairs, quality, training
+from benchmarks import decoding, environments, gpu, pairs, quality, training
 from benchmarks.__main__ import main
 from benchmarks.peers import measure
 from glassformer.tools.cli.main import main as glassformer
@@ -96,6 +96,24 @@ def test_decoding(figure, bundle_directory, monkeypatch):
     # Two of the four never end, and the programs' limits differ.
     assert [row[4] for row in figures["rows"]] == ["100.0 %", "50.0 %", "50.0 %"]
     assert all(report["sentences"] == 4 for report in figures["rounds"][0])
+
+
+def test_gpu(figure, monkeypatch):
+    """Two programs; a call of the command itself tries compiled peers and decoding too."""
+    programs = gpu._programs
+    monkeypatch.setattr(gpu, "_programs", lambda job: list(programs(job))[:2])
+    words = ("--device", "cpu", "--tiny", "--warm", 1, "--updates", 2)
+
+    figures = figure("gpu", "gpu-tiny.json", *words, "--stages", "small", "profile")
+
+    ours, theirs, *again = figures["small"]
+    assert ours["tokens"] == theirs["tokens"] > 100
+    assert ours["slowest_update"] >= ours["median_update"] > 0
+    assert [report["program"] for report in again] == [theirs["program"], ours["program"]]
+    whole, *longest = figures["profile"]
+    assert 0 < whole["busy_share"] <= 1
+    assert len(longest) == 15
+    assert whole["kernels_per_update"] > sum(report["each"] for report in longest) > 100
 
 
 def test_quality(figure, tmp_path, monkeypatch):

@@ -45,6 +45,19 @@ def test_two_threads_say_what_one_says(bundle_directory):
         assert [one.text for one in translator.translate(MANY)] == alone
 
 
+def test_a_batch_fills_a_quarter_of_a_gpu_s_memory(bundle_directory, monkeypatch):
+    """Each target has keys and values of 4 bytes a number in each block, twice in a step."""
+    translator = Translator.load(bundle_directory, device="cpu")
+    engine, config = translator._torch_engine, translator.bundle.model.config
+    each = 2 * (2 * 4 * config.d_model * config.num_decoder_layers)
+    for free in (0, 40_000_000_000):
+        monkeypatch.setattr("glassformer.decoding.engine.free_memory", lambda _, free=free: free)
+        assert engine._batch_tokens(1) == max(24_576, free // 4 // each)
+        assert engine._batch_tokens(5) == max(8192, free // 4 // (5 * each))
+    unknown = replace(engine, settings=replace(engine.settings, cache_bytes=0))
+    assert unknown._batch_tokens(5) == 8192
+
+
 def test_draws_and_plain_forms_have_one_thread(bundle_directory, monkeypatch):
     cores = []
 
@@ -100,7 +113,7 @@ def test_plain_forms_give_the_same_and_enter_no_fast_twin(bundle_directory, beam
     plain = Translator.load(bundle_directory, device="cpu", parts=PLAIN)
     with torch_threads(1), entered() as calls:
         expected = translator.translate(TEXTS, beam=beam)
-    assert {"likeliest", "_current", "_attend"} <= quick(calls)
+    assert {"likeliest_or_nan", "_current", "_attend"} <= quick(calls)
 
     with entered() as calls:
         found = plain.translate(TEXTS, beam=beam)

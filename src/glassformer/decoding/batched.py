@@ -61,6 +61,7 @@ class DecodingSettings:
     - `min_length` is a length that every target may have, however short its source is.
     - `max_tokens` is the greatest size of a batch in tokens. A batch takes its number of sentences
       times (longest source + longest target). A longer sentence gets a batch of its own.
+    - `cache_bytes` is the size of a target token in the decoder's cache; 0 if nobody knows it.
     - `cores` is the number of batches that a CPU decodes at once, each on one core. The products
       of one step are too small for several cores. Sampling, and a model with hooks, need 1.
     - `device` is the device of the model.
@@ -71,6 +72,7 @@ class DecodingSettings:
     max_length_ratio: float = math.inf
     min_length: int = 0
     max_tokens: int = 8192
+    cache_bytes: int = 0
     cores: int = 1
     device: torch.device = field(default=torch.device("cpu"))
     vocabulary: Vocabulary = DEFAULT_IDS

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.decoding.logits_processors import LogitsProcessor
@@ -181,7 +183,9 @@ class OutputRules:
         """The index of each sentence, 0 to batch - 1."""
         return torch.arange(len(self.max_lengths), device=self.max_lengths.device)
 
-    def ids(self, numbers: Sequence[int] | Sequence[Sequence[int]]) -> Int64[Tensor, "*shape"]:
+    def ids(
+        self, numbers: Sequence[int] | Sequence[Sequence[int]] | NDArray[np.integer]
+    ) -> Int64[Tensor, "*shape"]:
         """The given numbers as a tensor on the device of the search."""
         return torch.tensor(numbers, dtype=torch.int64, device=self.max_lengths.device)
 
@@ -246,9 +250,10 @@ class OutputRules:
 
         No second token of white space follows, so later steps need not look.
         """
-        if tokens.shape[1] != len(self.vocabulary.prefix_ids) + 1:
+        blank_ids = self.vocabulary.blank_ids
+        if not blank_ids or tokens.shape[1] != len(self.vocabulary.prefix_ids) + 1:
             return None
-        blank = [token in self.vocabulary.blank_ids for token in tokens[:, -1].tolist()]
+        blank = [token in blank_ids for token in tokens[:, -1].tolist()]
         return torch.tensor(blank, device=tokens.device) if any(blank) else None
 
     def check_logits(self, logits: Tensor, rows: int) -> None:

@@ -36,6 +36,7 @@ from glassformer.decoding.logits_processors import (
 from glassformer.decoding.protocols import Hypothesis, S, StepFunction
 from glassformer.decoding.sampling import Sampling, sample
 from glassformer.decoding.vocabulary import Vocabulary
+from glassformer.support.devices import free_memory
 from glassformer.support.errors import UsageError
 
 __all__ = [
@@ -50,6 +51,8 @@ __all__ = [
 # The most tokens of a batch: enough for large products, few enough for the processor's cache. Beam
 # search follows several targets of each sentence.
 _GREEDY_TOKENS, _BEAM_TOKENS = 24_576, 8192
+# A GPU has no such cache: a batch fills a share of its memory. A step copies the decoder's cache.
+_CACHE_SHARE, _COPIES = 0.25, 2
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class TorchEngine:
             settings=replace(
                 self.settings,
                 min_length=options.min_length,
-                max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
+                max_tokens=self._batch_tokens(options.beam),
                 cores=torch.get_num_threads() if shared else 1,
             ),
         )
@@ -189,6 +192,13 @@ class TorchEngine:
     def with_target(self, target: Vocabulary) -> TorchEngine:
         """The engine of other targets; both share one model."""
         return replace(self, target=target)
+
+    def _batch_tokens(self, beam: int) -> int:
+        """The most tokens of a batch, by a CPU's cache or by a GPU's memory."""
+        usual = _GREEDY_TOKENS if beam == 1 else _BEAM_TOKENS
+        if not (each := _COPIES * self.settings.cache_bytes * beam):
+            return usual
+        return max(usual, int(_CACHE_SHARE * free_memory(self.settings.device) / each))
 
     def _search(self, options: SearchOptions) -> Search:
         alpha, n_best = options.length_penalty, options.n_best

@@ -114,12 +114,12 @@ def follow(
     `state` has one row for each sentence; `sentences` may name a sentence several times. A row in
     which no token may follow gives `IMPOSSIBLE`.
     """
-    hypotheses = [IMPOSSIBLE] * len(sentences)
-    rows = torch.arange(len(sentences), device=sentences.device)  # the rows still in the batch
-    tokens = rows.new_empty(len(rows), 0)
-    total = torch.zeros(len(rows), device=rows.device)
+    rows = list(range(len(sentences)))  # the rows still in the batch
+    tokens = sentences.new_empty(len(rows), 0)
+    total = torch.zeros(len(rows), device=sentences.device)
     last = rules.start(len(rules.max_lengths))
-    while len(rows):
+    left: list[tuple[list[int], Tensor, Tensor]] = []  # rows, tokens and totals, read at the end
+    while rows:
         logits, state = step(last, state)
         if len(last) < len(rows):  # the first step serves all rows of a sentence
             rules.check_logits(logits, len(last))
@@ -128,18 +128,27 @@ def follow(
         total = total + log_probability
         tokens = torch.cat([tokens, last.unsqueeze(1)], dim=1)  # (rows, length + 1)
 
-        ended = last == rules.vocabulary.eos_id
         cut = rules.max_lengths[sentences] <= tokens.shape[1]
-        leaves = ended | cut | total.isneginf()
-        if not leaves.any():
+        possible = total > -torch.inf
+        ended = last == rules.vocabulary.eos_id
+        leaves = (ended | cut | ~possible).tolist()  # the only wait of a step for the device
+        if not any(leaves):
             continue
-        for i in leaves.nonzero().flatten().tolist():
-            if (log_p := float(total[i])) > -torch.inf:
-                ids, ends = tuple(tokens[i].tolist()), bool(ended[i])
-                hypotheses[int(rows[i])] = Hypothesis(ids[:-1] if ends else ids, log_p, log_p, ends)
-        stays = (~leaves).nonzero().flatten()
-        rows, sentences, tokens = rows[stays], sentences[stays], tokens[stays]
-        total, last, state = total[stays], last[stays], state.select(stays)
+        gone = [place for place, leaving in enumerate(leaves) if leaving]
+        places = rules.ids(gone)
+        left.append(([rows[place] for place in gone], tokens[places], total[places]))
+        kept = [place for place, leaving in enumerate(leaves) if not leaving]
+        rows, stays = [rows[place] for place in kept], rules.ids(kept)
+        sentences, tokens, total = sentences[stays], tokens[stays], total[stays]
+        last, state = last[stays], state.select(stays)
+
+    hypotheses = [IMPOSSIBLE] * sum(len(numbers) for numbers, _, _ in left)
+    for numbers, targets, totals in left:
+        for row, ids, log_p in zip(numbers, targets.tolist(), totals.tolist(), strict=True):
+            if log_p > -math.inf:
+                ends = ids[-1] == rules.vocabulary.eos_id
+                target = tuple(ids[:-1] if ends else ids)
+                hypotheses[row] = Hypothesis(target, log_p, log_p, ends)
     return hypotheses
 
 

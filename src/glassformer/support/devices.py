@@ -1,10 +1,10 @@
-"""Finds the device of a model by the name that an option gives."""
+"""Finds the device of a model by the name that an option gives, and the memory of a GPU."""
 
 import torch
 
 from glassformer.support.errors import UsageError
 
-__all__ = ["device_of"]
+__all__ = ["device_of", "free_memory"]
 
 
 def device_of(name: str) -> torch.device:
@@ -27,3 +27,8 @@ def device_of(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= count:
         raise UsageError(f"device {name!r}: this machine has {count} CUDA devices")
     return device
+
+
+def free_memory(device: torch.device) -> int:
+    """The bytes of a GPU that no program has; 0 for another device."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0

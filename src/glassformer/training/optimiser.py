@@ -16,6 +16,7 @@ from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import InputError
 from glassformer.training.loss import batch_losses
+from glassformer.training.loss_scale import LossScale
 from glassformer.training.parallel.ranks import ALONE, Ranks
 
 __all__ = ["Learner", "MixedPrecision", "NewOptimiser", "NotFiniteError", "Update", "adam_of"]
@@ -23,7 +24,7 @@ __all__ = ["Learner", "MixedPrecision", "NewOptimiser", "NotFiniteError", "Updat
 NewOptimiser = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 """A function from weights to an optimiser of the weights, such as :func:`adam_of`."""
 
-MixedPrecision = Callable[[Transformer], tuple[Transformer, Callable[[], None]]]
+MixedPrecision = Callable[..., tuple[Transformer, Callable[[], None]]]
 """A function from a model to a copy in fewer bits, and to a call that renews the copy."""
 
 
@@ -61,7 +62,8 @@ _PAPER_LOSSES = partial(batch_losses, smoothing=0.1)
 class Learner:
     """A model with its optimiser, the losses, the precision and the ranks of its gradient.
 
-    Each of the ranks' shares has a model of its own with the same weights.
+    Each of the ranks' shares has a model of its own with the same weights. If the mixed precision
+    is float16, the learner has a loss scale.
     """
 
     def __init__(
@@ -84,6 +86,10 @@ class Learner:
             copies = [mixed_precision(each) for each in self._computed_with]
             self._computed_with = [rounded for rounded, _ in copies]
             self._refreshes = [refresh for _, refresh in copies]
+        types = {weight.dtype for weight in self._computed_with[0].parameters()}
+        self.loss_scale = LossScale(optimiser) if torch.float16 in types else None
+        if self.loss_scale:
+            self.losses = self.loss_scale.scaled(losses)
         drawing: Any  # a module that draws random numbers
         for each, generator in zip(self._computed_with[1:], ranks.shares.generators, strict=True):
             for drawing in each.modules():
@@ -150,8 +156,12 @@ class Learner:
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
         """Change the weights, unless a loss or the gradient is not finite."""
         norm = nn.utils.get_total_norm(gradients)
+        if self.loss_scale:
+            norm /= self.loss_scale.value
         losses = torch.cat((totals, norm[None]))
         scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
+        if self.loss_scale:
+            scale = self.loss_scale.value * (1.0 if scale is None else scale)
         finite = torch.isfinite(losses.sum())
         optimiser: Any = self.optimiser
         for group in optimiser.param_groups:
@@ -165,6 +175,9 @@ class Learner:
             if scale is not None:
                 torch._foreach_div_(gradients, scale)
             optimiser.step()
+        if self.loss_scale:
+            losses[2] = self.loss_scale.without_overflow(norm)
+            self.loss_scale.update((~finite).float())
         self.ranks.shares.map(call, self._refreshes)
         return losses
 

@@ -57,9 +57,10 @@ class Both:
     def select(self, rows):
         return Both(self.model, self.fast, [state.select(rows) for state in self.states])
 
-    def select_beams(self, rows):
+    def select_beams(self, rows, **options):
         quick, plain = self.states
-        return Both(self.model, self.fast, [quick.select_beams(rows), plain.select(rows.flatten())])
+        quick = quick.select_beams(rows, **options)
+        return Both(self.model, self.fast, [quick, plain.select(rows.flatten())])
 
     def step(self, tokens):
         logits, quick = self.fast.step(tokens, self.states[0])
@@ -95,7 +96,9 @@ def test_any_history_gives_the_same_logits(build, sentences, seed, lengths):
                 owners = chance(count, int(chance(2 * count, 1)) + 1)
             wider = width if chance(3, 1) else int(chance(5, 1)) + 1
             rows = owners[:, None] * width + chance(width, len(owners), wider)
-            both, count, width = both.select_beams(rows), len(owners), wider
+            all_stay = owners.equal(torch.arange(count)) and bool(chance(4, 1))
+            both = both.select_beams(rows, all_stay=all_stay)
+            count, width = len(owners), wider
         _, both = both.step(4 + chance(19, count * width))
         known.append((both, count, width))
 

@@ -13,7 +13,8 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.fast.mixed_precision import working_copy
-from glassformer.training.optimiser import Learner, adam_of
+from glassformer.training.optimiser import Learner
+from glassformer.training.setup.learner import new_optimiser
 
 VOCAB = 13
 BF16 = torch.bfloat16
@@ -30,14 +31,14 @@ def toy_model(parts=FAST, **changes):
     return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}), parts)
 
 
-def learner_of(model, precision):
+COPIES = {"float32": None, "bfloat16": working_copy}
+COPIES |= {"float16": partial(working_copy, dtype=torch.float16)}
+
+
+def learner_of(model, precision, kind="adam"):
     losses = partial(projected_losses, smoothing=0.1)
-    return Learner(
-        model,
-        adam_of(list(model.parameters())),
-        losses=losses,
-        mixed_precision=working_copy if precision == "bfloat16" else None,
-    )
+    optimiser, copy = new_optimiser(model, kind), COPIES[precision]
+    return Learner(model, optimiser, losses=losses, mixed_precision=copy, clip=1.0)
 
 
 def batch(seed=0, rows=7, width=5):
@@ -122,13 +123,15 @@ def test_small_steps_are_not_lost():
 @pytest.mark.parametrize(
     "changes", [{}, {"tying": "none", "positions": "learned"}, {"parts": PLAIN_FORMS}]
 )
-def test_gradients_are_near_those_of_float32(changes):
+@pytest.mark.parametrize("rounded", ["bfloat16", "float16"])
+def test_gradients_are_near_those_of_float32(changes, rounded):
     gradients = []
-    for precision in ("float32", "bfloat16"):
+    for precision in ("float32", rounded):
         model = toy_model(**changes)
         learner = learner_of(model, precision)
         learner.gradient([batch(1), batch(2)])
-        gradients.append({name: weight.grad for name, weight in model.named_parameters()})
+        scale = learner.loss_scale.value if learner.loss_scale else 1.0
+        gradients.append({name: w.grad / scale for name, w in model.named_parameters()})
 
     exact, rough = gradients
     whole = sum(gradient.norm() ** 2 for gradient in exact.values()) ** 0.5
@@ -136,9 +139,10 @@ def test_gradients_are_near_those_of_float32(changes):
         assert (rough[name] - gradient).norm() < 0.05 * gradient.norm() + 0.01 * whole, name
 
 
-def test_the_loss_curve_is_that_of_float32():
+@pytest.mark.parametrize("rounded", ["bfloat16", "float16"])
+def test_the_loss_curve_is_that_of_float32(rounded):
     curves = []
-    for precision in ("float32", "bfloat16"):
+    for precision in ("float32", rounded):
         model = toy_model(d_model=16, d_ff=32)
         learner = learner_of(model, precision)
         curves.append([learner.update([batch(seed)], rate=0.01).read()[0] for seed in range(120)])

@@ -43,7 +43,11 @@ def test_a_gpu_that_emulates_bf16_trains_in_float32(monkeypatch, in_hardware, ch
         return including_emulation or in_hardware
 
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
-    assert precision_for(torch.device("cuda")) == chosen
+    gpu = torch.device("cuda")
+    assert precision_for(gpu) == chosen
+    _, line = chosen_precision(MachineOptions(), gpu, FAST)
+    assert bool(line) != in_hardware
+    assert in_hardware or line.endswith("(precision float16 tries its float16 units)")
 
 
 def mine(query, key, value, mask):
@@ -75,17 +79,26 @@ def test_the_parts_say_whether_the_precision_is_measured(monkeypatch, parts, mea
     assert precision == ("bfloat16" if measured else "float32")
     assert line.startswith(f"precision float32: {reason}" if reason else "")
     assert bool(line) == bool(reason)
-    for given in ("float32", "bfloat16"):
+    for given in ("float32", "bfloat16", "float16"):
         asked = MachineOptions(precision=given)
         assert chosen_precision(asked, cpu, parts) == (given, "")
 
 
-def test_bf16_needs_parts_that_have_it():
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_fewer_bits_need_parts_that_have_them(precision):
     for parts in (FAST, replace(FAST, attention=mine)):
-        check_precision("bfloat16", parts)
+        check_precision(precision, parts)
     for parts in (PLAIN, replace(FAST, losses=PLAIN.losses), replace(FAST, mixed_precision=None)):
-        check_precision("float32", parts)
+        for possible in ("auto", "float32"):
+            check_precision(possible, parts)
         with pytest.raises(
-            UsageError, match=r"^precision bfloat16: .* leave precision out, or .* FAST$"
+            UsageError, match=rf"^precision {precision}: .* leave precision out, or .* FAST$"
         ):
-            check_precision("bfloat16", parts)
+            check_precision(precision, parts)
+
+
+def test_an_own_mixed_precision_has_a_type_of_its_own():
+    parts = replace(FAST, mixed_precision=mine)
+    check_precision("bfloat16", parts)
+    with pytest.raises(UsageError, match=r"^precision float16: your own mixed_precision makes"):
+        check_precision("float16", parts)

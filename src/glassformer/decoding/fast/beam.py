@@ -12,13 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY
 from glassformer.decoding.beam import check_search, penalty
 from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.fast.top_k import likeliest_or_nan, without_check
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction
 
 __all__ = ["BeamState", "beam_search"]
@@ -31,10 +34,13 @@ class BeamState(Generic[S]):
     `live` sentences are still in the batch, each with `width` unfinished targets of equal length.
     `width` is 1 before the first step and `beam` as soon as there are that many. An impossible
     target has log-probability -inf and only fills its place.
+
+    Tensors lie on the device, arrays and lists in the host's memory.
     """
 
     # The index of each live sentence in the input.
     sentences: Int64[Tensor, " live"]
+    numbers: list[int]
     # The unfinished targets, without the start symbol, and their log-probabilities.
     tokens: Int64[Tensor, "live width length"]
     log_probabilities: Float[Tensor, "live width"]
@@ -42,13 +48,14 @@ class BeamState(Generic[S]):
     # with one selection of rows, for beams that change places and sentences that leave.
     decoder: S
     rows: Int64[Tensor, "live width"]
+    all_stay: bool  # no sentence has left since the decoder's state was made
     # The finished targets of every sentence of the input; the lists grow in place.
     finished: list[list[Hypothesis]]
     # The score that an unfinished target must exceed, that of the `n_best`-th finished target:
     # -inf before there are so many, and inf if the sentence is done.
-    bar: Float[Tensor, " live"]
+    bar: NDArray[np.floating]  # (live,)
     # True as soon as the most probable candidate of some step has ended.
-    led: Bool[Tensor, " live"]
+    led: NDArray[np.bool_]  # (live,)
 
 
 @dataclass(frozen=True)
@@ -100,13 +107,24 @@ def beam_search(
     """
     check_search(beam, n_best, length_penalty)
     settings = _Settings(beam, length_penalty, n_best, rules)
+    hypotheses = _search(step, state, replace(settings, rules=without_check(rules)))
+    if hypotheses is None:  # rarely: a row without a distribution, or an error
+        hypotheses = _search(step, state, settings)
+    return hypotheses or []
+
+
+def _search(step: StepFunction[S], state: S, settings: _Settings) -> list[list[Hypothesis]] | None:
+    """The search with these settings; None if `likeliest_or_nan` gives NaN."""
     alive = _begin(state, settings)
-    while len(alive.sentences):
+    while alive.numbers:
         alive, candidates = _propose(step, alive, settings)
-        alive = _set_aside(alive, candidates, settings)
-        alive = _extend(alive, candidates, settings)
-        alive = _retire(alive, settings)
-    return [_ranked(targets)[:n_best] or [IMPOSSIBLE] for targets in alive.finished]
+        longer = _extend(alive, candidates, settings)
+        scores = _read(longer, candidates, settings)
+        if settings.rules.best_tokens is likeliest_or_nan and np.isnan(scores[:, 0]).any():
+            return None
+        _set_aside(alive, candidates, scores, settings)
+        alive = _retire(longer, scores, settings)
+    return [_ranked(targets)[: settings.n_best] or [IMPOSSIBLE] for targets in alive.finished]
 
 
 def _begin(state: S, settings: _Settings) -> BeamState[S]:
@@ -114,13 +132,15 @@ def _begin(state: S, settings: _Settings) -> BeamState[S]:
     batch, device = len(sentences), sentences.device
     return BeamState(
         sentences,
+        numbers=list(range(batch)),
         tokens=sentences.new_empty(batch, 1, 0),
         log_probabilities=torch.zeros(batch, 1, device=device),
         decoder=state,
         rows=sentences.unsqueeze(1),
+        all_stay=True,
         finished=[[] for _ in range(batch)],
-        bar=torch.full((batch,), -torch.inf, device=device),
-        led=torch.zeros(batch, dtype=torch.bool, device=device),
+        bar=np.full(batch, -np.inf),
+        led=np.zeros(batch, dtype=np.bool_),
     )
 
 
@@ -135,7 +155,9 @@ def _propose(
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
     last = tokens[:, -1] if length else settings.rules.start(len(tokens))
-    state = _selected(alive.decoder, alive.rows) if length else alive.decoder
+    state = alive.decoder
+    if length:
+        state = _selected(state, alive.rows, all_stay=alive.all_stay)
     logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
     # The best of a sentence are among the best of its rows, so other tokens need no sum.
@@ -150,38 +172,61 @@ def _propose(
     return replace(alive, decoder=decoder, rows=rows), _Candidates(best, parents, chosen, ends)
 
 
-def _selected(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
+def _selected(state: S, rows: Int64[Tensor, "sentences width"], *, all_stay: bool) -> S:
     """The given `rows` of any state; a line of `rows` has one sentence's unfinished targets.
 
-    A state may have a faster `select_beams` of its own, which this function then calls.
+    If `all_stay`, each sentence keeps its line, and only its targets change places. A state may
+    have a faster `select_beams` of its own, which this function then calls.
     """
-    select: Callable[[Tensor], S] | None = getattr(state, "select_beams", None)
-    return state.select(rows.flatten()) if select is None else select(rows)
+    select: Callable[..., S] | None = getattr(state, "select_beams", None)
+    return state.select(rows.flatten()) if select is None else select(rows, all_stay=all_stay)
 
 
-def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
-    """Move the targets that end at this step to the finished ones, and update the bar.
+def _read(
+    longer: BeamState[S], candidates: _Candidates, settings: _Settings
+) -> NDArray[np.floating]:
+    """The log-probabilities of the first `beam` candidates, -inf for candidates that do not end.
+
+    The last column is the greatest score that an unfinished target of each sentence can reach: a
+    log-probability never rises, and the penalty of the maximum length is the greatest divisor. It
+    is -inf at the maximum length.
+
+    Every step waits for the device here, and only a target that ends makes the step wait again.
+    """
+    sums = candidates.log_probabilities[:, : settings.beam]
+    ends = candidates.ends[:, : settings.beam] | sums.isnan()
+    longest = settings.rules.max_lengths[longer.sentences]
+    reachable = longer.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
+    reachable = reachable.masked_fill(longest <= longer.tokens.shape[2], -torch.inf)
+    columns = [sums.masked_fill(~ends, -torch.inf), reachable.unsqueeze(1)]
+    return torch.cat(columns, dim=1).numpy(force=True)
+
+
+def _set_aside(
+    alive: BeamState[S],
+    candidates: _Candidates,
+    scores: NDArray[np.floating],
+    settings: _Settings,
+) -> None:
+    """Add the targets that end at this step to the finished ones, and update the bar.
 
     An end counts only among the first `beam` candidates, like any other continuation.
     """
-    ends = candidates.ends & candidates.log_probabilities.isfinite()
-    places = ends[:, : settings.beam].nonzero(as_tuple=True)
-    if not len(places[0]):
-        return alive
-    owners = alive.sentences[places[0]].tolist()
-    targets = alive.tokens[places[0], candidates.parents[places]].tolist()
-    sums = candidates.log_probabilities[places].tolist()
-    for sentence, target, log_probability in zip(owners, targets, sums, strict=True):
-        # The end symbol is part of |Y|.
-        score = log_probability / penalty(len(target) + 1, settings.alpha)
-        alive.finished[sentence].append(Hypothesis(tuple(target), score, log_probability, True))
+    ends = scores[:, :-1] > -math.inf
+    if not ends.any():
+        return
+    owners, choices = np.nonzero(ends)
+    rows, places = settings.rules.ids(owners), settings.rules.ids(choices)
+    targets = alive.tokens[rows, candidates.parents[rows, places]].tolist()
+    divisor = penalty(alive.tokens.shape[2] + 1, settings.alpha)  # the end symbol is part of |Y|
+    for owner, target, log_p in zip(owners, targets, scores[owners, choices].tolist(), strict=True):
+        hypothesis = Hypothesis(tuple(target), log_p / divisor, log_p, finished=True)
+        alive.finished[alive.numbers[owner]].append(hypothesis)
 
-    led = alive.led | ends[:, 0]
-    bars = [
-        _bar(alive.finished[sentence], settings, led=leads)
-        for sentence, leads in zip(alive.sentences.tolist(), led.tolist(), strict=True)
-    ]
-    return replace(alive, led=led, bar=candidates.log_probabilities.new_tensor(bars))
+    alive.led[:] |= ends[:, 0]
+    for place in set(owners.tolist()):
+        finished = alive.finished[alive.numbers[place]]
+        alive.bar[place] = _bar(finished, settings, led=bool(alive.led[place]))
 
 
 def _bar(finished: list[Hypothesis], settings: _Settings, *, led: bool) -> float:
@@ -209,36 +254,39 @@ def _extend(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -
     )
 
 
-def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
-    """Remove the sentences that are at their maximum length or cannot get better.
-
-    A log-probability never rises, and the penalty of the maximum length is the greatest divisor.
-    Their quotient is the greatest score that an unfinished target can reach.
-    """
-    length = alive.tokens.shape[2]
-    longest = settings.rules.max_lengths[alive.sentences]
-    reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
-    leaves = (reachable <= alive.bar) | (longest <= length)
+def _retire(alive: BeamState[S], scores: NDArray[np.floating], settings: _Settings) -> BeamState[S]:
+    """Remove the sentences that are at their maximum length or cannot get better."""
+    leaves = scores[:, -1] <= alive.bar.astype(scores.dtype)
     if not leaves.any():
-        return alive
-    for i in leaves.nonzero().flatten().tolist():
-        finished = alive.finished[int(alive.sentences[i])]
-        for target, log_probability in zip(
-            alive.tokens[i].tolist(), alive.log_probabilities[i].tolist(), strict=True
-        ):
-            if len(finished) < settings.n_best and log_probability > -math.inf:
-                score = log_probability / penalty(length, settings.alpha)
-                finished.append(Hypothesis(tuple(target), score, log_probability, False))
-    stays = (~leaves).nonzero().flatten()
+        return replace(alive, all_stay=True)
+    for place in np.flatnonzero(leaves).tolist():
+        finished = alive.finished[alive.numbers[place]]
+        if len(finished) < settings.n_best:
+            finished += _unfinished(alive, place, settings)[: settings.n_best - len(finished)]
+    kept = np.flatnonzero(~leaves)
+    stays = settings.rules.ids(kept)
     return replace(
         alive,
         sentences=alive.sentences[stays],
+        numbers=[alive.numbers[place] for place in kept],
         tokens=alive.tokens[stays],
         log_probabilities=alive.log_probabilities[stays],
         rows=alive.rows[stays],
-        bar=alive.bar[stays],
-        led=alive.led[stays],
+        all_stay=False,
+        bar=alive.bar[kept],
+        led=alive.led[kept],
     )
+
+
+def _unfinished(alive: BeamState[S], place: int, settings: _Settings) -> list[Hypothesis]:
+    """The unfinished targets of a live sentence that are possible."""
+    divisor = penalty(alive.tokens.shape[2], settings.alpha)
+    targets, sums = alive.tokens[place].tolist(), alive.log_probabilities[place].tolist()
+    return [
+        Hypothesis(tuple(target), log_probability / divisor, log_probability, finished=False)
+        for target, log_probability in zip(targets, sums, strict=True)
+        if log_probability > -math.inf
+    ]
 
 
 def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:

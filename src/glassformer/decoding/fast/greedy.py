@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.fast.top_k import without_check
 from glassformer.decoding.protocols import Hypothesis, S, StepFunction
 from glassformer.decoding.sampling import follow
 
@@ -32,9 +33,16 @@ def greedy(step: StepFunction[S], state: S, rules: OutputRules) -> list[list[Hyp
     (4, 5)
     """
 
+    undefined = rules.sentences().new_zeros(())
+    quick = without_check(rules)
+
     def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        log_probability, token = rules.best(logits, tokens, sentences, count=1)
+        log_probability, token = quick.best(logits, tokens, sentences, count=1)
+        undefined.add_(log_probability.isnan().sum())
         return token[:, 0], log_probability[:, 0]
 
     hypotheses = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
+    if undefined.item() and quick is not rules:  # rarely: a row without a distribution, or an error
+        quick = rules
+        hypotheses = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
     return [[hypothesis] for hypothesis in hypotheses]

@@ -7,15 +7,16 @@ equal results (tests/decoding/fast/test_top_k.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.constraints import log_softmax
+from glassformer.decoding.constraints import OutputRules, log_softmax
 
-__all__ = ["likeliest"]
+__all__ = ["likeliest", "likeliest_or_nan", "without_check"]
 
 _ROWS_AT_ONCE = 32  # a block of rows that stays in the processor's cache through all passes
 _GROUPS = 8
@@ -34,6 +35,22 @@ def likeliest(
     >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
     tensor([[0.1905, 0.1905]])
     """
+    best, ids = likeliest_or_nan(logits, count, never)
+    if not (best < torch.inf).all():  # NaN, rarely: a row of only -inf, or an error
+        allowed = log_softmax(logits).index_fill_(1, _ids(tuple(never), logits.device), -torch.inf)
+        return _top(allowed, min(count, logits.shape[1]))
+    return best, ids
+
+
+def likeliest_or_nan(
+    logits: Float[Tensor, "rows vocab"],
+    count: int,
+    never: Sequence[int] = (),
+) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
+    """As `likeliest`, but with NaN for a row without a distribution: its logits are -inf or NaN.
+
+    It does not ask whether a number is NaN, because the answer waits for a GPU.
+    """
     count, rows = min(count, logits.shape[1]), max(len(logits), 1)
     if logits.device.type == "cpu":
         rows = _ROWS_AT_ONCE
@@ -45,9 +62,13 @@ def likeliest(
 
     parts = [_top(allowed(part), count) for part in logits.split(rows)]
     best, ids = map(torch.cat, zip(*parts, strict=True))
-    if not (best < torch.inf).all():  # NaN, rarely: a row of only -inf, or an error
-        return _top(log_softmax(logits).index_fill_(1, forbidden, -torch.inf), count)
     return best, ids
+
+
+def without_check(rules: OutputRules) -> OutputRules:
+    """The rules with `likeliest_or_nan` in the place of `likeliest`."""
+    checked = rules.best_tokens is likeliest
+    return replace(rules, best_tokens=likeliest_or_nan) if checked else rules
 
 
 @cache

@@ -51,11 +51,16 @@ class GroupedState:
         """The state of the given rows; each row is one sentence, as in the readable version."""
         return self.select_beams(rows[:, None])
 
-    def select_beams(self, rows: Int[Tensor, "sentences width"]) -> GroupedState:
-        """The state of the given rows. Sentence n has line n of the table ``rows``."""
-        sentences = torch.div(rows[:, 0], self.width, rounding_mode="floor")
+    def select_beams(
+        self, rows: Int[Tensor, "sentences width"], *, all_stay: bool = False
+    ) -> GroupedState:
+        """The state of the given rows. Sentence n has line n of the table ``rows``.
+
+        ``all_stay`` says that each sentence keeps its line, so that the memory stays as it is.
+        """
         memory, mask, width = self.memory, self.memory_mask, rows.size(1)
-        if not sentences.equal(torch.arange(self.sentences, device=rows.device)):
+        if not all_stay:
+            sentences = torch.div(rows[:, 0], self.width, rounding_mode="floor")
             memory = [block.index_select(0, sentences) for block in memory]
             mask = None if mask is None else mask.index_select(0, sentences)
         chosen = rows.flatten() if self.selected is None else self.selected[rows.flatten()]

@@ -138,7 +138,9 @@ def _sums_and_gradients(
         highest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(highest).exp_()
         # torch adds in float32 and rounds to the logits' type; a float32 sum would copy the chunk.
-        sums = exponentials.sum(dim=1, keepdim=True).to(wide)
+        # The greatest float16 is 65,504, less than the sum of a large vocabulary may be.
+        sum_type = wide if states.dtype == torch.float16 else None
+        sums = exponentials.sum(dim=1, keepdim=True, dtype=sum_type).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
         plain += (log_sums - of_label).masked_fill(skip, 0.0).sum()
         smoothed = log_sums - certain * of_label

@@ -30,15 +30,19 @@ def new_learner(
 ) -> Learner:
     """The learner of a run at the place ``state``; each rank gets the weights of rank 0."""
     ranks.broadcast([weight.detach() for weight in model.parameters()])
-    rounded = state.precision == "bfloat16"
-    kind, products = options.optimiser or "adam", torch.bfloat16 if rounded else torch.float32
+    kind = options.optimiser or "adam"
+    # Muon's momentum in float16 would lose small numbers, which no loss scale multiplies.
+    products = torch.bfloat16 if state.precision == "bfloat16" else torch.float32
+    rounded = state.precision in ("bfloat16", "float16")
     losses, copied = parts.losses, parts.mixed_precision if rounded else None
+    if copied and state.precision == "float16":
+        copied = partial(copied, dtype=torch.float16)
     if packing := parts.packed(state.packing):
         losses, copied = packing.losses, packing.copies(copied)
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:
         load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)
-    with parts.blamed("the copy in bfloat16", "mixed_precision"):
+    with parts.blamed(f"the copy in {state.precision}", "mixed_precision"):
         learner = Learner(
             model.train(),
             optimiser,

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import torch
 
-from glassformer.config import Precision
+from glassformer.config import AnyPrecision, Precision
 from glassformer.data.token_store import Packed
 from glassformer.model.forms import ModelParts
 from glassformer.model.transformer import Transformer
@@ -46,7 +46,7 @@ def machine_speed(
 
 def chosen_precision(
     machine: MachineOptions, device: torch.device, parts: Parts
-) -> tuple[Precision, str]:
+) -> tuple[AnyPrecision, str]:
     """The precision of the option, and a line if "auto" does not measure the machine.
 
     "auto" measures the machine for parts that have a mixed precision. With own parts of model or
@@ -61,15 +61,26 @@ def chosen_precision(
     if names:
         reason = f"{', '.join(names)} may not bear bfloat16"
         return "float32", f"precision float32: {reason} (precision bfloat16 tries it)"
-    return precision_for(device), ""
+    precision = precision_for(device)
+    if device.type == "cuda" and precision == "float32":
+        reason = "this GPU has no bfloat16 units (precision float16 tries its float16 units)"
+        return precision, f"precision float32: {reason}"
+    return precision, ""
 
 
 def check_precision(precision: str, parts: Parts) -> None:
     """Raise UsageError if the parts cannot compute in a precision."""
-    if precision == "bfloat16" and (parts.mixed_precision is None or parts.losses is PLAIN.losses):
+    if precision in ("auto", "float32"):
+        return
+    if parts.mixed_precision is None or parts.losses is PLAIN.losses:
         raise UsageError(
-            "precision bfloat16: the plain losses compute in float32, and so do parts without"
+            f"precision {precision}: the plain losses compute in float32, and so do parts without"
             " a mixed_precision: leave precision out, or take both parts from FAST"
+        )
+    if precision == "float16" and parts.mixed_precision is not FAST.mixed_precision:
+        raise UsageError(
+            "precision float16: your own mixed_precision makes the copy in its own type: leave"
+            " precision out, or take mixed_precision from FAST"
         )
 
 
@@ -158,13 +169,13 @@ def precision_for(device: torch.device) -> Precision:
     return "bfloat16"
 
 
-def product_speed(precision: Precision) -> float:
+def product_speed(precision: AnyPrecision) -> float:
     """The operations a second of this CPU's matrix products, beside what else the CPU does now.
 
     >>> product_speed("float32") > 1e8
     True
     """
-    times = _times(512, torch.bfloat16 if precision == "bfloat16" else torch.float32, least=0.5)
+    times = _times(512, getattr(torch, precision), least=0.5)
     return 2 * 512**3 * len(times) / sum(times)
 
 

@@ -1,9 +1,14 @@
 """The memory of a training, estimated for a CPU in float32 (docs/measurements.md)."""
 
-from glassformer.model.transformer import Transformer
-from glassformer.training.setup.options import TrainConfig
+import sys
 
-__all__ = ["memory_needed"]
+from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
+from glassformer.support.tensors import unfilled
+from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.recipe import model_config
+
+__all__ = ["memory_needed", "tokens_that_fit"]
 
 # Bytes of a process, of a weight in an update (weight, gradient, Adam's moments, the loss), of a
 # weight with a validation's decoder, of each further share's gradient of a weight, and of each
@@ -27,3 +32,14 @@ def memory_needed(model: Transformer, config: TrainConfig, shares: int) -> str:
     if config.parent and not config.trim_vocabulary and 4 * embedded > weights:
         lower.insert(0, "trim_vocabulary")
     return f"memory: about {size / 1e9:.1f} GB; less with {', or '.join(lower)}"
+
+
+def tokens_that_fit(settled: TrainConfig, memory: int) -> int:
+    """The tokens of a batch that ``memory`` bytes hold in training; no limit if ``memory`` is 0."""
+    if not memory:
+        return sys.maxsize
+    words = settled.vocab_size or 1
+    model = model_config(settled, {"source_vocab_size": words, "target_vocab_size": words})
+    weights = sum(weight.numel() for weight in unfilled(lambda: FAST.build(model)).parameters())
+    layers = (model.num_encoder_layers + model.num_decoder_layers) / 2
+    return max(16, int((memory - _UPDATED * weights) / (_KEPT * model.d_model * layers)))

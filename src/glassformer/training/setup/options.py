@@ -13,10 +13,10 @@ from glassformer.config import (
     BEAM,
     MOST_BEAM,
     Activation,
+    AnyPrecision,
     Norm,
     Options,
     PositionKind,
-    Precision,
     Subwords,
     TextMetric,
     Tying,
@@ -247,9 +247,10 @@ class MachineOptions(Options):
     plain: bool = False
     """Train only with readable forms, such as ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``. Such training is in float32 and slower."""
-    precision: Literal["auto", Precision] = "auto"
+    precision: Literal["auto", AnyPrecision] = "auto"
     """Precision. auto means bfloat16 if a GPU supports it, or if a CPU multiplies faster in it.
-    With plain, and with some parts of your own, auto means float32."""
+    With plain, and with some parts of your own, auto means float32. float16 is for a GPU without
+    bfloat16, such as a T4; no GPU has tried it yet."""
     graph: bool = False
     """Compute the gradients of packed batches by one captured CUDA graph, which takes the GPU fewer
     launches."""

@@ -24,6 +24,7 @@ from glassformer.data.trimming import trim_tokenizer, trim_tokenizers
 from glassformer.decoding.engine import SearchOptions
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts
+from glassformer.support.devices import free_memory
 from glassformer.support.errors import UsageError
 from glassformer.support.progress import working
 from glassformer.support.tensors import load_weights, unfilled, weights
@@ -31,6 +32,7 @@ from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import KeptPairs, even_sample
 from glassformer.training.setup.machine import machine_speed
+from glassformer.training.setup.memory import tokens_that_fit
 from glassformer.training.setup.options import (
     TEXT_SEED,
     LearningOptions,
@@ -75,6 +77,11 @@ class Scratch:
         if "optimiser" in self.parts.own and config.optimiser is None:  # it excludes Muon
             config = config.model_copy(update={"optimiser": "adam"})
         chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
+        room = tokens_that_fit(chosen, free_memory(self.device))
+        if config.batch_tokens is None and room < (chosen.batch_tokens or 0):
+            config = config.model_copy(update={"batch_tokens": room})
+            chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
+            reasons.append(f"batch tokens {room:,}: the GPU's free memory holds no more")
         sample = even_sample(read_pairs(kept.run.train), kept.trained)
         shares, further = settle_shares(chosen, sample, kept.source_lengths)
         return chosen.model_copy(update=shares), [*reasons, *further]

@@ -7,12 +7,12 @@ which works for every family.
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 from glassformer.bundle import Bundle, facts
-from glassformer.config import BEAM, EXTRA_LENGTH
+from glassformer.config import BEAM, EXTRA_LENGTH, AnyPrecision
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.vocabulary import Vocabulary
@@ -35,7 +35,7 @@ from glassformer.tools.interchange.stock import require_stock
 
 __all__ = ["QUANTIZATIONS", "export_hugging_face"]
 
-QUANTIZATIONS = ("float32", "float16", "bfloat16")
+QUANTIZATIONS = get_args(AnyPrecision)
 _EPSILON = 1e-5  # epsilon of LayerNorm in all families
 
 

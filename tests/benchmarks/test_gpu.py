@@ -1,0 +1,91 @@
+"""The stages of one GPU's benchmark: their order, their failures, and their file."""
+
+import json
+
+import pytest
+
+from benchmarks import gpu, pairs
+from benchmarks.__main__ import main
+from benchmarks.environments import Failed
+from benchmarks.gpu import CELLS, HALVES, STAGES
+from benchmarks.peers.profile_ours import united
+
+OURS, TORCH, MARIAN = "Glassformer", "torch.nn.Transformer", "Hugging Face MarianMTModel"
+REPORT = {"slowest_update": 2.0, "median_update": 1.0, "seconds_per_update": 1.0}
+REPORT |= {"seconds": 3.0, "peak_bytes": 1e6}
+
+
+@pytest.fixture
+def gpu_figures(tmp_path):
+    """Runs stages with toy sizes on the CPU and returns the content of the JSON file."""
+
+    def measured(*words):
+        common = ("--device", "cpu", "--tiny", "--warm", 1, "--updates", 2, "--threads", 1)
+        places = ("--out", tmp_path, "--work", tmp_path / "work")
+        assert main(list(map(str, ("gpu", *common, *places, "--stages", *words)))) == 0
+        return json.loads((tmp_path / "gpu-tiny.json").read_text("utf-8"))
+
+    return measured
+
+
+@pytest.fixture
+def speeds(monkeypatch):
+    """Programs in the order in which they run; a test sets their tokens a second, None fails."""
+    table, order = {}, []
+
+    def run(program, **_):
+        order.append(str(program))
+        speed = table.get(str(program), 1.0)
+        if speed is None:
+            raise Failed(f"{program} failed: no memory")
+        return REPORT | {"tokens_per_second": speed}
+
+    monkeypatch.setattr(pairs, "run", run)
+    monkeypatch.setattr(gpu.Session, "job", lambda *_: {"updates": 2, "model": {}})
+    monkeypatch.setattr(gpu, "operations", lambda _: 1e12)
+    return table, order
+
+
+def test_all_programs_run_in_turn_and_the_best_two_the_other_way_about(speeds, gpu_figures):
+    table, order = speeds
+    table |= {f"{OURS} (padded)": 5.0, f"{TORCH} (compiled)": 9.0, f"{MARIAN} (compiled)": None}
+
+    figures = gpu_figures("base", "big")
+
+    first = [f"{OURS} (padded)"]
+    first += [f"{peer} ({way})" for peer in (TORCH, MARIAN) for way in ("eager", "compiled")]
+    best = [f"{TORCH} (compiled)", f"{OURS} (padded)"]
+    assert order == [*first, *best, *best[::-1], *best]
+    [failed] = [report for report in figures["base"] if "reason" in report]
+    assert failed == {"program": first[-1], "reason": f"{first[-1]} failed: no memory"}
+    assert figures["big"][0]["operations_per_second"] == 5e11
+
+
+def test_a_failed_stage_and_the_end_of_the_time_are_lines(speeds, gpu_figures, monkeypatch, capsys):
+    def broken(_session, _stage):
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setitem(STAGES, "profile", broken)
+    gpu_figures("profile", "base", "--seconds", "0")
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "profile | the stage | failed | RuntimeError: no such kernel" in lines
+    assert f"base | {OURS} (padded) | failed | no time is left of 0 s" in lines
+    assert not speeds[1]
+
+
+@pytest.mark.usefixtures("speeds")
+def test_stages_of_other_calls_stay_in_the_file(gpu_figures):
+    assert list(gpu_figures("big")) == ["big"]
+    figures = gpu_figures("small")
+    assert list(figures) == ["big", "small"]
+    assert len(gpu_figures("small")["small"]) == len(figures["small"])
+
+
+def test_the_halves_have_each_stage_once_but_for_the_batches():
+    assert sorted((*HALVES[1], *HALVES[2], "batches")) == sorted(STAGES)
+    assert set(CELLS) < set(STAGES)
+
+
+def test_spans_that_overlap_count_once():
+    assert united([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0), (5.0, 5.5)]) == 4.0
