@@ -75,7 +75,7 @@ def beam_search(
             cache = cache.select(rules.ids([target.row for target in live]))
             tokens = rules.ids([target.tokens for target in live])  # (live, length - 1)
             last = tokens[:, -1] if length > 1 else rules.start(1)
-            owners = torch.full_like(last, sentence)
+            owners = torch.full_like(last, sentence)  # rules may differ from sentence to sentence
             logits, cache = step(last, cache)
             likely = rules.best(logits, tokens, owners, count=2 * beam)
             best = best_continuations(live, *likely, count=2 * beam)
@@ -83,11 +83,11 @@ def beam_search(
                 observe(sentence, best, rules.log_probabilities(logits, tokens, owners))
             # An end counts only among the first `beam` candidates, like any other continuation.
             ends = [target for target in best[:beam] if target.tokens[-1] == eos]
-            for (*target, _), total, _ in ends:
+            for (*target, _), total, _ in ends:  # a target without its end symbol
                 score = total / penalty(length, alpha)  # the end symbol is part of |Y|
                 finished.append(Hypothesis(tuple(target), score, total, finished=True))
             finished.sort(key=lambda target: -target.score)
-            led = led or best[:1] == ends[:1]
+            led = led or best[:1] == ends[:1]  # the most probable candidate is finished
             # Each target has only one continuation that ends, so at least `beam` of them go on.
             live = [target for target in best if target.tokens[-1] != eos][:beam]
             if not live or (led and len(finished) >= beam):

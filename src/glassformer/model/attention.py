@@ -1,4 +1,4 @@
-"""Attention (section 3.2): a query reads values, weighted by the match of query and key.
+"""Attention (section 3.2): a query compares itself with keys, and reads their values.
 
 Two functions compute equation 1. :func:`scaled_dot_product_attention` is readable and returns the
 weights; :func:`fused_attention` computes the sum in one kernel. A test compares both outputs.
@@ -43,11 +43,11 @@ def scaled_dot_product_attention(
     r"""Equation 1: :math:`\mathrm{softmax}(QK^T/\sqrt{d_k})\,V`, and the weights.
 
     ``mask`` is boolean, True = may attend. Its axes are ``(q_len, k_len)``, or all axes of the
-    weights. A query that may attend to no key has weights of zero and reads zeros. The division by
-    :math:`\sqrt{d_k}` keeps the variance of a score at 1. So the softmax does not saturate for a
-    large :math:`d_k` (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
-    scales all other weights up. The paper drops no weights. The function returns the weights before
-    dropout.
+    weights. A query that may attend to no key has weights of zero and reads zeros. The dot
+    product of independent components of mean 0 and variance 1 has variance :math:`d_k`. The
+    division by :math:`\sqrt{d_k}` makes it 1, so that the softmax does not saturate (section
+    3.2.1). ``dropout`` zeroes a share of the weights before the sum, and scales all other weights
+    up. The paper drops no weights. The function returns the weights before dropout.
 
     >>> keys = torch.eye(2)
     >>> output, weights = scaled_dot_product_attention(100 * keys, keys, torch.tensor([[1.], [2.]]))
@@ -71,7 +71,7 @@ def masked_softmax(
     if mask is None:
         return scores.softmax(dim=-1)
     check_mask(mask, scores.shape)
-    # The lowest finite number, not -inf: a fully masked row would be NaN.
+    # The lowest finite number: with -inf, a fully masked row would be NaN.
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
 
@@ -106,12 +106,14 @@ class MultiHeadAttention(nn.Module):
 
     :math:`\mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_h)W^O`, with :math:`\mathrm{head}_i =
     \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. One matrix holds the :math:`h` projections of the
-    queries, a second matrix projects the keys, and a third the values.
+    queries, a second matrix projects the keys, and a third the values. Head :math:`i` takes its own
+    ``d_head`` numbers of each projected vector.
 
-    Departure from the paper: the projections have biases, because the authors' code has them.
+    Departure from the paper: the projections have biases, because BART, Marian and ``torch.nn``
+    have them. Later releases of the authors' code, tensor2tensor, have none.
 
     Without a key, ``forward`` is self-attention; without a value, the key is the value too.
-    The output comes alone; to unpack it would give two sentences. :meth:`with_weights` gives both.
+    ``forward`` returns the output alone, and :meth:`with_weights` returns output and weights.
     ``attention`` computes equation 1 in each head. ``dropout`` applies to the attention weights
     while training; the paper drops no weights.
 

@@ -1,4 +1,4 @@
-"""The parts of every block: the feed-forward network, and the residual block of a sublayer."""
+"""The parts of every block: the feed-forward network, and a sublayer with its sum and norm."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, get_args
@@ -97,12 +97,12 @@ class ResidualBlock(nn.Module, Generic[S]):
         return self.add(x, self.sublayer(self.before(x), *context, **options))
 
     def before(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
-        """The sublayer's input, which is the stream, normalised if ``norm`` is "pre"."""
+        """The sublayer's input: ``x``, normalised if ``norm`` is "pre"."""
         return self.norm(x) if self.norm_first else x
 
     def add(
         self, x: Float[Tensor, "batch len d_model"], output: Float[Tensor, "batch len d_model"]
     ) -> Float[Tensor, "batch len d_model"]:
-        """The sum of stream and sublayer's output, normalised if ``norm`` is "post"."""
+        """The sum of ``x`` and the sublayer's output, normalised if ``norm`` is "post"."""
         x = x + self.dropout(output)
         return x if self.norm_first else self.norm(x)

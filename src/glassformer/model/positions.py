@@ -49,9 +49,10 @@ def sinusoidal_positions(
     steps = half if frequencies == "paper" else max(half - 1, 1)
     # In float64: at position 5,000 a float32 angle is off by 3e-4. On the CPU, even if a model is
     # built on the meta device: no file of weights holds the table.
-    places = torch.arange(max(half, length), dtype=torch.float64, device="cpu")
-    rates = torch.exp(-math.log(10_000.0) * places[:half] / steps)
-    angles = (offset + places[:length])[:, None] * rates
+    numbers = torch.arange(max(half, length), dtype=torch.float64, device="cpu")
+    pos, i = numbers[:length], numbers[:half]  # the paper's symbols
+    rates = torch.exp(-math.log(10_000.0) * i / steps)
+    angles = (offset + pos)[:, None] * rates
     pair = (angles.sin(), angles.cos())
     table = torch.stack(pair, -1).flatten(1) if layout == "interleaved" else torch.cat(pair, -1)
     return table.float()

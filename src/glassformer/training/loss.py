@@ -19,7 +19,7 @@ __all__ = ["Losses", "batch_losses", "label_smoothed_cross_entropy", "token_accu
 
 
 Losses = Callable[..., tuple[Tensor, Tensor]]
-"""A function from a model and a batch on the host to the two sums of :func:`batch_losses`."""
+"""A function from a model and a batch in the CPU's memory to the sums of :func:`batch_losses`."""
 
 
 def label_smoothed_cross_entropy(
@@ -97,6 +97,7 @@ def batch_losses(
     pad_id = model.config.pad_id
     tokens = (batch.labels != pad_id).sum()
     loss, unsmoothed = (
+        # tokens * mean = sum
         tokens * label_smoothed_cross_entropy(logits, batch.labels, smoothing=share, pad_id=pad_id)
         for share in (smoothing, 0.0)
     )

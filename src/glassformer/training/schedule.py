@@ -17,8 +17,8 @@ def noam_schedule(
 ) -> float:
     r"""Equation 3: :math:`d_{model}^{-0.5}\min(u^{-0.5}, u\,w^{-1.5})`, times ``factor``.
 
-    The rate rises for ``warmup`` updates, then falls with the square root of the update. Updates
-    count from 1.
+    :math:`u` is ``update``, the paper's *step_num*, from 1; :math:`w` is ``warmup``. The rate rises
+    for ``warmup`` updates, then falls with the inverse square root of the update.
 
     >>> f"{noam_schedule(4000, d_model=512):.6f}"
     '0.000699'
