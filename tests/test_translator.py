@@ -227,7 +227,7 @@ def test_the_sentences_of_a_text_are_translated_one_by_one(sentences, beam):
     [unsplit] = sentences.translate([text], beam=beam, split=False)
     assert [part.segment.text for part in unsplit.segments] == [
         "A dog runs. An old hat.",
-        "- Grass and snow.",
+        "Grass and snow.",
     ]
 
 

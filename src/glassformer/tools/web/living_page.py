@@ -26,10 +26,10 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle, fact_text
 from glassformer.config import EXTRA_LENGTH
 from glassformer.data.normaliser import INVISIBLE
-from glassformer.data.preprocessing import Preprocessing
+from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing
 from glassformer.data.splitting import has_ordinals
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import has_letters, is_unspaced
+from glassformer.data.words import is_unspaced
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.support.files import write_atomically
@@ -166,12 +166,13 @@ def unassigned() -> str:
 
 
 def _random(bundle: Bundle) -> list[str]:
-    """Texts of random pieces, seeded by the vocabulary's size; each text has a letter."""
+    """Texts of random pieces, seeded by the vocabulary's size, of which the model reads a part."""
     tokenizer = bundle.source_tokenizer
     draw = random.Random(tokenizer.vocab_size)
     ids = range(tokenizer.vocab_size)
-    drawn = (tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(100))
-    return list(islice(filter(has_letters, drawn), _CHECKS))
+    drawn = [tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(100)]
+    rows = bundle.preprocessing.segments(drawn, tokenizer, limit=LONGEST_SOURCE)
+    return list(islice((text for text, row in zip(drawn, rows, strict=True) if row), _CHECKS))
 
 
 def _checks(bundle: Bundle, texts: Sequence[str]) -> list[dict[str, Any]]:

@@ -137,8 +137,7 @@ def _sums_and_gradients(
         of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
         highest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(highest).exp_()
-        # torch adds in float32 and rounds to the logits' type; a float32 sum would copy the chunk.
-        # The greatest float16 is 65,504, less than the sum of a large vocabulary may be.
+        # torch adds in float32, then rounds; rounded to float16, a large sum would be infinite.
         sum_type = wide if states.dtype == torch.float16 else None
         sums = exponentials.sum(dim=1, keepdim=True, dtype=sum_type).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
