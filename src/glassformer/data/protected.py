@@ -85,7 +85,8 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
 
     The kinds are code (in backticks, user_name, run()), url, email, tag (with entities),
     placeholder, reference ([1]), name (@name, #tag), path, measure (a number with its sign and
-    unit), version, emoji (with its neighbours). The time is linear in the text's length.
+    unit), version, identifier (AR-1000, +49 30 123456), escape (backslash n), emoji (with its
+    neighbours). The time is linear in the text's length.
 
     >>> text = "Hi {name}, 100 % of $1,000 is at https://a.org/x. 👍🏽"
     >>> [(span.kind, text[span.start : span.end]) for span in protected_spans(text)]
@@ -106,7 +107,7 @@ def lost_spans(source: str, target: str) -> list[str]:
     """The protected spans of ``source`` that ``target`` lacks; repetitions count.
 
     A measure is lost if ``target`` lacks its number. ``target`` may write "3,5" for "3.5", and
-    another name of the unit.
+    another name of the unit. Identifiers do not count, because "F16" may be "F-16".
 
     >>> lost_spans("%s has {n} files, 3.5 GB. %s", "%s hat Dateien, 3,5 GB.")
     ['{n}', '%s']
@@ -115,6 +116,8 @@ def lost_spans(source: str, target: str) -> list[str]:
     lost = []
     for span in protected_spans(source):
         text = source[span.start : span.end]
+        if span.kind == "identifier":
+            continue
         if span.kind == "measure" and text not in left:
             left[text] = measures(text, target)
         left[text] -= 1
