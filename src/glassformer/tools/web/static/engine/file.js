@@ -7,7 +7,7 @@ import { about, engine, load } from "./local.js";
 
 const LEFT_OUT =
   "This file is the whole translator: it runs here, without a network. It translates plain text: " +
-  "placeholders, markup and glossary terms are ordinary words. It takes no documents, and " +
+  "placeholders, markup and terms inside a sentence are ordinary words. It takes no documents, and " +
   "names no reasons to doubt a translation.";
 
 function facts() {
