@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.bundle import load_bundle
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.tools.cli.main import main
 from glassformer.tools.web import living_page
 
@@ -101,8 +102,8 @@ def test_options_that_do_not_go_together_are_one_line(options, error, run_direct
     assert said.count("\n") == 1
 
 
-def test_a_random_text_has_a_letter():
-    """A text without letters has no translation: Python and the page refuse it."""
+def test_the_model_reads_a_part_of_each_random_text():
+    """A text of which nothing is read has no translation: Python and the page refuse it."""
 
     class Tokenizer:
         vocab_size = 4
@@ -110,8 +111,11 @@ def test_a_random_text_has_a_letter():
         def decode(self, ids):
             return "".join("12.a"[index] for index in ids[:1])
 
-    texts = living_page._random(SimpleNamespace(source_tokenizer=Tokenizer()))
-    assert texts == ["a", "a", "a"]
+        def encode_batch(self, texts):
+            return [[0] for _ in texts]
+
+    bundle = SimpleNamespace(source_tokenizer=Tokenizer(), preprocessing=Preprocessing())
+    assert living_page._random(bundle) == ["a", "a", "a"]
 
 
 def test_facts_of_several_values_are_for_people(run_directory):
