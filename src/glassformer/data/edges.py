@@ -39,6 +39,8 @@ _LETTER = re.compile(r"[^\W_]")
 class Edges:
     """The learnt runs at the starts and at the ends of sources; None if nobody has counted.
 
+    Without counts, a run of ``usual`` signs is learnt.
+
     >>> edges = Edges.of(["A man runs."] * 5)
     >>> edges
     Edges(starts=('',), ends=('.',), usual='')
@@ -105,7 +107,7 @@ def _bare(text: str) -> str:
     An opening and a closing tag become a pair of brackets. A placeholder joins the letters beside
     it, as in "{count}th".
     """
-    bare = text
+    bare = [*text]
     for span in protected_spans(text):
         tag, length = text[span.start : span.start + 2], span.end - span.start
         if span.kind == "measure" or text[span.start + 1 : span.end].isdigit():  # such as "$5"
@@ -115,8 +117,8 @@ def _bare(text: str) -> str:
             signs = signs[1:] + _CLOSING
         elif tag[0] == "<" and tag[1].isalnum():
             signs = _OPENING + signs[1:]
-        bare = bare[: span.start] + signs + bare[span.end :]
-    return bare
+        bare[span.start : span.end] = signs
+    return "".join(bare)
 
 
 def _lengths(signs: str) -> Iterator[int]:
@@ -137,9 +139,7 @@ def _core(bare: str, pairs: Sequence[Span]) -> Span:
     start, end = first.start(), len(bare)
     while not bare[end - 1].isalnum():
         end -= 1
-    while unicodedata.category(bare[end : end + 1] or " ")[0] == "M" or bare.startswith(
-        _JOINED, end
-    ):
+    while end < len(bare) and (bare[end] == _JOINED or unicodedata.category(bare[end])[0] == "M"):
         end += 1
     while bare.endswith(_JOINED, 0, start):
         start -= 1

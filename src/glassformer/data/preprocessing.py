@@ -4,7 +4,8 @@ A model reads units of the kind that it has learnt from, mostly single normalise
 preprocessing cuts a text at line ends and, if the model has learnt from single sentences, at
 sentence ends. It normalises each segment and keeps the segment's place. The text between two
 segments also stands between their translations. Such a text is white space, a list's bullet or
-number, the bars of a table, or lines without letters.
+number, the bars of a table, lines without letters, or signs at the edges of a segment that the
+model has not learnt (:mod:`~glassformer.data.edges`).
 """
 
 import re
@@ -52,7 +53,10 @@ _LETTERLESS = 0.05  # a model learns to translate numbers from this share of suc
 
 @dataclass(frozen=True)
 class SourceLengths:
-    """Percentiles and shares of the sources that a model has learnt from; lengths in characters."""
+    """Percentiles, shares and edges of the sources that a model has learnt from.
+
+    Lengths are in characters.
+    """
 
     median: int
     longest: int

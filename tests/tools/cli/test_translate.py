@@ -1,6 +1,7 @@
 """``translate`` through the real command line: one line for one line, whatever the lines hold."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -194,8 +195,9 @@ def test_n_best_names_the_line_of_each_translation(translate, translator):
     ]
     rows = [line.split(" ||| ") for line in out.decode().split("\n")[:-1]]
     assert [(number, text) for number, text, _ in rows] == [row[:2] for row in expected]
-    scores = [float(score) for *_, score in rows]
-    assert scores == pytest.approx([row[2] for row in expected], abs=1e-3)
+    assert all(re.fullmatch(r"-?\d+\.\d{4}", score) for *_, score in rows)
+    scores = [float(score) for *_, score in rows]  # of other batches, so the last digit may differ
+    assert scores == pytest.approx([row[2] for row in expected], abs=2e-4)
     assert len(expected) == 6
 
 

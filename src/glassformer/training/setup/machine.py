@@ -1,4 +1,4 @@
-"""The precision and the shares of a training on this machine, and the speed of its products."""
+"""The precision, shares and batches of a training on this machine; the speed of its products."""
 
 import os
 from dataclasses import asdict, fields
@@ -133,8 +133,8 @@ def record_machine(
     """Record what decides the last bits of the sums; return a line if the run began with another.
 
     A run keeps the ``shares`` of its beginning; torchrun's ranks and packed batches have no shares,
-    and padded batches no ``graph``. The line
-    is empty for a new run, and for a run that goes on as it began.
+    and padded batches have no ``graph``. The line is empty for a new run, and for a run that goes
+    on as it began.
     """
     ranks = int(os.environ.get("WORLD_SIZE", 1))  # which torchrun sets
     machine = {"device": device.type, "ranks": ranks}

@@ -87,7 +87,15 @@ def test_segments_of_a_line_and_their_places():
     tokenizer = train_tokenizer(SENTENCES * 9, vocab_size=500)
     capitals = ["AN OLD DOG", "An Old DOG Runs Across The GRASS.", "FBI", "Ǆ SS", "ABC DE²"]
     capitals += ["STRASSE IN İZMIR", *map(str.upper, SENTENCES), *map(str.title, SENTENCES)]
-    ends = ["❤️ two ❤️\u200d", "\u200b dogs \u2060", "\ufeff\n\r\n a \n b\u0301 \n", "12", " \u200b "]
+    long = ["-= " * 2000 + "\u200b  a", "a" + " =-" * 2000, "-= " * 2000]  # no loop over all places
+    ends = [
+        *long,
+        "❤️ two ❤️\u200d",
+        "\u200b dogs \u2060",
+        "\ufeff\n\r\n a \n b\u0301 \n",
+        "12",
+        " \u200b ",
+    ]
     texts = [text for text in (*odd_texts(1500, seed=2), *capitals, *ends) if is_assigned(text)]
     model = base64.b64encode(tokenizer.serialized).decode()
     learnt = ["", "$", "«", "(", "."]

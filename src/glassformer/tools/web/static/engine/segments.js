@@ -78,8 +78,8 @@ export class Preprocessing {
   // The length of the marks at the beginning of a line, such as "> " and "1. ". If "4." may mean
   // fourth, a number is a mark only before a whole sentence.
   markOf(line) {
+    if (!this.mark) return 0;
     for (let end = 0; ; end = this.mark.lastIndex) {
-      if (!this.mark) return 0;
       this.mark.lastIndex = end;
       const mark = this.mark.exec(line);
       const doubtful = mark?.groups.number !== undefined && this.ordinals;
@@ -109,11 +109,11 @@ export class Preprocessing {
   withoutEdges(text, [start, end]) {
     const whole = this.normalised(text.slice(start, end));
     const [first, last] = this.edges?.span(whole) ?? [0, whole.length];
-    const before = this.normalised(whole.slice(0, first));
-    const after = this.normalised(whole.slice(last));
-    let [from, to] = [start, end];
-    while (from < end && this.normalised(text.slice(start, from)) !== before) from += 1;
-    while (to > from && this.normalised(text.slice(to, end)) !== after) to -= 1;
+    const before = this.normalised(whole.slice(0, first)).length;
+    const after = this.normalised(whole.slice(last)).length;
+    const part = (from, to) => this.normalised(text.slice(from, to)).length;
+    const from = start + least(end - start, (count) => part(start, start + count) >= before);
+    const to = end - least(end - from, (count) => part(end - count, end) >= after);
     const span = this.trimmed(text, [from, to]);
     return { read: whole.slice(first, last), start: span[0], end: span[1] };
   }
@@ -127,6 +127,17 @@ export class Preprocessing {
     if (!letters.some(seen)) return [end, end];
     return [start + letters.findIndex(seen), start + letters.findLastIndex(seen) + 1];
   }
+}
+
+// The least count up to `most` of which `holds` is true; it is true of all greater counts too.
+function least(most, holds) {
+  let [no, yes] = [-1, most];
+  while (yes - no > 1) {
+    const middle = (no + yes) >> 1;
+    if (holds(middle)) yes = middle;
+    else no = middle;
+  }
+  return yes;
 }
 
 // A text of several words in capitals alone, in lower case but for the first letter; else null.
