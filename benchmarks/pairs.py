@@ -7,6 +7,7 @@ ratios is the figure; the smallest and the largest are its spread.
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -89,6 +90,7 @@ def run(contender: Contender, *, timeout: float = 3600.0) -> dict[str, Any]:
             raise Failed(f"{contender} took longer than {timeout:.0f} s") from None
     lines = process.stdout.strip().splitlines()
     if process.returncode or not lines:
+        print(process.stderr, file=sys.stderr)  # the table has its last line alone
         reasons = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]
         raise Failed(f"{contender} failed: {reasons[-1].strip()}")
     report: dict[str, Any] = json.loads(lines[-1])

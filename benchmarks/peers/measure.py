@@ -19,7 +19,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -34,7 +34,16 @@ if "BENCHMARK_JOB" in os.environ:
 
 import numpy as np  # noqa: E402  after the threads are set
 
-__all__ = ["Arrays", "Clock", "batches", "job", "peak_bytes", "report", "run_updates"]
+__all__ = [
+    "Arrays",
+    "Clock",
+    "batches",
+    "job",
+    "peak_bytes",
+    "report",
+    "run_updates",
+    "time_updates",
+]
 
 
 class Arrays(NamedTuple):
@@ -98,13 +107,25 @@ def run_updates(
     ``update`` copies the batch to its device and returns the loss (a mean in nats a target token)
     as a number or a tensor: it is read after the timing, so that a GPU need not wait.
     """
-    arrays = list(batches())
-    ready = [prepare(batch) for batch in arrays]
-    pad_id, warm = job["model"]["pad_id"], job["warm"]
+    arrays, pad_id = list(batches()), job["model"]["pad_id"]
+    ready = [(prepare(batch), batch.tokens(pad_id)) for batch in arrays]
+    time_updates(ready, update, library=library, parameters=parameters, clock=clock)
+
+
+def time_updates(
+    ready: Sequence[tuple[Any, int]],
+    update: Callable[[Any, float], Any],
+    *,
+    library: str,
+    parameters: int,
+    clock: Clock,
+) -> None:
+    """Time ``update(batch, rate)`` for each ready batch with its number of tokens, and report."""
+    warm = job["warm"]
     losses: list[Any] = []
     marks: list[Any] = []
     begin = first = time.perf_counter()
-    for number, (batch, rate) in enumerate(zip(ready, job["rates"], strict=False)):
+    for number, ((batch, _), rate) in enumerate(zip(ready, job["rates"], strict=False)):
         if number == warm:
             clock.wait()
             begin, marks = time.perf_counter(), [clock.mark()]
@@ -113,14 +134,14 @@ def run_updates(
     clock.wait()
     end = time.perf_counter()
     each = [clock.between(*two) for two in pairwise(marks)]
-    tokens = sum(batch.tokens(pad_id) for batch in arrays[warm:])
+    tokens = sum(count for _, count in ready[warm:])
     report(
         library=library,
         parameters=parameters,
         updates=job["updates"],
         tokens=tokens,
         seconds=end - begin,
-        seconds_per_update=(end - begin) / len(arrays[warm:]),
+        seconds_per_update=(end - begin) / len(ready[warm:]),
         median_update=median(each),
         slowest_update=max(each),
         tokens_per_second=tokens / (end - begin),

@@ -1,21 +1,26 @@
 """Glassformer's update, the same as in ``glassformer train``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.peers.devices import clock_of
-from benchmarks.peers.measure import Arrays, job, run_updates
+from benchmarks.peers.measure import Arrays, batches, job, time_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
+from glassformer.data.token_store import Sentences
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST
+from glassformer.parts import FAST, Packing
 from glassformer.support.devices import device_of
+from glassformer.training.fast.packed_model import PackedBatch
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, adam_of
+from glassformer.training.optimiser import Learner, MixedPrecision, adam_of
 from glassformer.training.parallel.ranks import ALONE
 from glassformer.training.parallel.shares import Shares
 from glassformer.training.setup.machine import chosen_shares
@@ -32,52 +37,106 @@ def build() -> Transformer:
     return FAST.model(config, FAST).to(device_of(job["device"]))
 
 
-def padded(model: Transformer) -> Learner:
-    """The learner of ``glassformer train``, whose batches are padded."""
-    count = 0
+def padded() -> tuple[Learner, list[Batch]]:
+    """The learner of ``glassformer train`` and its batches, which are padded."""
+    model, pad_id = build().train(), job["model"]["pad_id"]
+    number = 0
     if not job["device"].startswith("cuda"):
-        count = chosen_shares(model, FAST, tokens=job["batch_tokens"])
+        number = chosen_shares(model, FAST, tokens=job["batch_tokens"])
+    learner = _learner(model, FAST.losses, _copied(), Shares(number, job["threads"]))
+    ready = [
+        Batch(
+            *map(torch.from_numpy, arrays),
+            tokens=arrays.tokens(pad_id),
+            target_tokens=int((arrays.labels != pad_id).sum()),
+        )
+        for arrays in batches()
+    ]
+    return learner, ready
+
+
+def packed(*, graph: bool = False, compiled: bool = False) -> tuple[Learner, list[PackedBatch]]:
+    """The learner of ``--batches packed``, and batches of the same sentences in random order."""
+    sentences = _sentences(list(batches()))
+    packing = Packing.of(sentences, job["batch_tokens"])
+    copied = packing.copies(_copied())
+    copied = partial(_with_compiled_blocks, copied) if compiled else copied
+    learner = _learner(build().train(), packing.losses, copied)
+    if graph:
+        learner.replayed = packing.replay(learner.backward, learner.model.parameters())
+    lengths, ready = (sentences.source.lengths, sentences.target.lengths), list[PackedBatch]()
+    for epoch in count():
+        for rows in packing.plan(*lengths, seed=1, epoch=epoch):
+            ready.append(packing.batch(sentences, rows))
+            if len(ready) == job["warm"] + job["updates"]:
+                return learner, ready
+    raise AssertionError("the epochs have no end")
+
+
+def _with_compiled_blocks(copied: MixedPrecision, model: Transformer) -> Any:
+    working, renew = copied(model)
+    for block in (*working.encoder.blocks, *working.decoder.blocks):
+        block.compile(fullgraph=True, dynamic=False, backend=job.get("compiler", "inductor"))
+    return working, renew
+
+
+def _copied() -> MixedPrecision | None:
+    return FAST.mixed_precision if job["precision"] == "bf16" else None
+
+
+def _learner(
+    model: Transformer, losses: Any, copied: MixedPrecision | None, shares: Shares | None = None
+) -> Learner:
     return Learner(
         model,
         adam_of(list(model.parameters())),
-        mixed_precision=FAST.mixed_precision if job["precision"] == "bf16" else None,
-        losses=partial(FAST.losses, smoothing=job["smoothing"]),
+        mixed_precision=copied,
+        losses=partial(losses, smoothing=job["smoothing"]),
         clip=job["clip"],
-        ranks=replace(ALONE, shares=Shares(count, job["threads"])),
+        ranks=replace(ALONE, shares=shares or Shares(0, job["threads"])),
     )
 
 
-def padded_batch(arrays: Arrays) -> Batch:
-    """The arrays as a batch in the host's memory; an update copies it to its device."""
-    pad_id = job["model"]["pad_id"]
-    words = int((arrays.labels != pad_id).sum())
-    return Batch(*map(torch.from_numpy, arrays), arrays.tokens(pad_id), words)
+def _sentences(arrays: Sequence[Arrays]) -> Any:
+    """All sentences of the batches, as a packed corpus of which the batches' symbols are known."""
+    names = ("pad", "bos", "eos")
+    symbols = {name: job["model"][f"{name}_id"] for name in names}
+    sides = []
+    for name in ("source", "labels"):
+        rows = [row[row != symbols["pad"]][:-1] for each in arrays for row in getattr(each, name)]
+        offsets = np.cumsum([0, *map(len, rows)])
+        sides.append(Sentences(np.concatenate(rows), offsets))
+    meta = SimpleNamespace(symbols={"source": symbols, "target": symbols})
+    return SimpleNamespace(source=sides[0], target=sides[1], meta=meta)
 
 
-FORMS: dict[str, tuple[Callable[[Transformer], Learner], Callable[[Arrays], Any]]] = {
-    "padded": (padded, padded_batch),
+FORMS: dict[str, Callable[[], tuple[Learner, Sequence[Batch]]]] = {
+    "padded": padded,
+    "packed": packed,
+    "packed, graph": partial(packed, graph=True),
+    "packed, compiled blocks": partial(packed, compiled=True),
+    "packed, compiled blocks, graph": partial(packed, graph=True, compiled=True),
 }
-"""The forms of an update: the learner of a model, and a batch from the job's arrays."""
+"""The forms of an update: the learner, and its batches in the host's memory."""
 
 
-def prepared() -> tuple[Learner, Callable[[Arrays], Any]]:
-    """The learner of the job's form, and the function that makes its batches."""
+def prepared() -> tuple[Learner, Sequence[Batch]]:
+    """The learner and the batches of the job's form."""
     torch.set_num_threads(job["threads"])
     keep_freed_memory()
-    new_learner, new_batch = FORMS[job.get("form", "padded")]
-    learner = new_learner(build().train())
+    learner, ready = FORMS[job.get("form", "padded")]()
     torch.set_num_threads(learner.ranks.shares.threads)
-    return learner, new_batch
+    return learner, ready
 
 
 def main() -> None:
-    learner, new_batch = prepared()
+    learner, ready = prepared()
 
-    def update_once(batch: Any, rate: float) -> Any:
+    def update_once(batch: Batch, rate: float) -> Any:
         return learner.update([batch], rate=rate).losses[0]
 
-    run_updates(
-        new_batch,
+    time_updates(
+        [(batch, batch.tokens) for batch in ready],
         update_once,
         library=f"glassformer, torch {torch.__version__}",
         parameters=sum(weight.numel() for weight in learner.model.parameters()),

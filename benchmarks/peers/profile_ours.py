@@ -9,7 +9,7 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.peers.devices import clock_of
-from benchmarks.peers.measure import batches, job, report
+from benchmarks.peers.measure import job, report
 from benchmarks.peers.ours import prepared
 
 __all__ = ["main", "united"]
@@ -19,8 +19,8 @@ _LONGEST = 15
 
 def main() -> None:
     """Profile the job's updates after ``warm`` others. A CPU's operations stand for kernels."""
-    learner, new_batch = prepared()
-    ready, warm, wait = list(map(new_batch, batches())), job["warm"], clock_of(job["device"]).wait
+    learner, ready = prepared()
+    warm, wait = job["warm"], clock_of(job["device"]).wait
     for batch in ready[:warm]:
         learner.update([batch], rate=1e-4)
     wait()
