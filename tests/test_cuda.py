@@ -99,7 +99,7 @@ def packed_learner(precision="bfloat16", *, graph=False, packing=PACKING, **opti
     model = built(FAST, GPU, torch.float32, **options).train()
     losses, copy = FAST.losses, FAST.mixed_precision if precision == "bfloat16" else None
     if packing:
-        losses, copy = packing.losses, packing.copies(copy)
+        losses = packing.losses
     losses = partial(losses, smoothing=0.1)
     learner = Learner(model, new_optimiser(model, "muon"), losses=losses, mixed_precision=copy)
     if graph:

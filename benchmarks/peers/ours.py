@@ -18,7 +18,7 @@ from glassformer.data.token_store import Sentences
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Packing
 from glassformer.support.devices import device_of
-from glassformer.training.fast.packed_model import PackedBatch
+from glassformer.training.fast.packed_losses import PackedBatch
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, MixedPrecision, adam_of
 from glassformer.training.parallel.ranks import ALONE
@@ -59,8 +59,7 @@ def packed(*, graph: bool = False, compiled: bool = False) -> tuple[Learner, lis
     """The learner of ``--batches packed``, and batches of the same sentences in random order."""
     sentences = _sentences(list(batches()))
     packing = Packing.of(sentences, job["batch_tokens"])
-    copied = packing.copies(_copied())
-    copied = partial(_with_compiled_blocks, copied) if compiled else copied
+    copied = partial(_with_compiled_blocks, _copied()) if compiled else _copied()
     learner = _learner(build().train(), packing.losses, copied)
     if graph:
         learner.replayed = packing.replay(learner.backward, learner.model.parameters())
@@ -73,8 +72,8 @@ def packed(*, graph: bool = False, compiled: bool = False) -> tuple[Learner, lis
     raise AssertionError("the epochs have no end")
 
 
-def _with_compiled_blocks(copied: MixedPrecision, model: Transformer) -> Any:
-    working, renew = copied(model)
+def _with_compiled_blocks(copied: MixedPrecision | None, model: Transformer) -> Any:
+    working, renew = copied(model) if copied else (model, lambda: None)
     for block in (*working.encoder.blocks, *working.decoder.blocks):
         block.compile(fullgraph=True, dynamic=False, backend=job.get("compiler", "inductor"))
     return working, renew

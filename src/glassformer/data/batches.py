@@ -59,8 +59,8 @@ class Batch:
 
     def share(self, rows: slice) -> Self:
         """The batch's ``rows``, whose tokens still count the whole batch."""
-        source, target, labels = (side[rows] for side in (self.source, self.target, self.labels))
-        return replace(self, source=source, target=target, labels=labels)
+        shared: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors.items()}
+        return replace(self, **shared)
 
 
 def to_device(tensors: Sequence[Tensor], device: torch.device | str) -> list[Tensor]:

@@ -1,8 +1,6 @@
 """Packed batches: each pair once in an epoch, the tensors of padded batches, and equal updates."""
 
-from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,28 +39,27 @@ def lengths_of(packed):
     return packed.source.lengths, packed.target.lengths
 
 
-@given(LENGTHS, st.integers(1, 60), st.integers(1, 4), st.integers(0, 2**32), st.integers(0, 99))
-def test_every_row_is_in_one_batch_and_no_batch_beyond_its_places(
-    lengths, tokens, most, seed, epoch
-):
+@given(LENGTHS, st.integers(1, 120), st.integers(0, 2**32), st.integers(0, 99))
+def test_every_pair_is_in_one_batch_and_has_room(lengths, tokens, seed, epoch):
     packed = corpus(lengths)
-    shape = replace(Packing.of(packed, tokens), sentences=most)
+    shape = Packing.of(packed, tokens)
     sides = lengths_of(packed)
 
     plan = shape.plan(*sides, seed=seed, epoch=epoch)
 
     assert sorted(np.concatenate(plan).tolist()) == list(range(len(lengths)))
-    for rows in plan:
-        assert 1 <= len(rows) <= most
-        assert all((side[rows] + 1).sum() <= shape.places for side in sides)
+    for pairs in plan:
+        assert len(pairs) >= 1
+        assert all((side[pairs] + 1).sum() <= shape.rows * shape.width for side in sides)
+        shape.batch(packed, pairs)  # an error if a pair has no room
     again = shape.plan(*sides, seed=seed, epoch=epoch)
-    assert [rows.tolist() for rows in again] == [rows.tolist() for rows in plan]
+    assert [pairs.tolist() for pairs in again] == [pairs.tolist() for pairs in plan]
 
 
 def test_a_pair_that_has_no_room_is_named():
     lengths = np.array([3, 20])
     with pytest.raises(ValueError, match="a pair has more tokens on a side than 8 places"):
-        Packing.of(corpus([(3, 3)]), 16).plan(lengths, lengths, seed=1, epoch=0)
+        Packing(rows=9, width=8).plan(lengths, lengths, seed=1, epoch=0)
 
 
 def test_few_places_hold_no_token():
@@ -72,12 +69,11 @@ def test_few_places_hold_no_token():
     packed = SimpleNamespace(
         source=SimpleNamespace(lengths=source), target=SimpleNamespace(lengths=target)
     )
-    for tokens, most in ((4_096, 0.06), (25_000, 0.05)):  # the target is 5 % longer
+    for tokens in (4_096, 25_000):  # the target is 5 % longer, so its places fill first
         shape = Packing.of(packed, tokens)
         plan = shape.plan(source, target, seed=1, epoch=0)
         used = int((source + target + 2).sum())
-        assert used >= (1 - most) * 2 * (shape.places + shape.fillers) * len(plan)
-        assert max(map(len, plan)) < shape.sentences
+        assert used >= 0.92 * 2 * shape.rows * shape.width * len(plan)
 
 
 @given(LENGTHS, st.integers(16, 900), st.booleans())
@@ -89,26 +85,23 @@ def test_a_batch_has_the_sentences_of_the_padded_batch_end_to_end(lengths, token
         padded = make_batch(packed, rows, backwards=backwards)
         assert (batch.tokens, batch.target_tokens) == (padded.tokens, padded.target_tokens)
         sizes.add(tuple((name, each.shape, each.dtype) for name, each in batch.tensors.items()))
-        for name, side, positions in (
-            ("source", 1, batch.source_positions),
-            ("target", 0, batch.target_positions),
-            ("labels", 0, batch.target_positions),
+        row_of = {}
+        for name, pairs, positions in (
+            ("source", batch.source_pairs, batch.source_positions),
+            ("target", batch.target_pairs, batch.target_positions),
+            ("labels", batch.target_pairs, batch.target_positions),
         ):
-            ends = batch.ends[side].tolist()
-            assert (ends[0], ends[-1]) == (0, shape.places + shape.fillers)
-            places = list(pairwise(ends))
-            expected = getattr(padded, name)
-            for row, (begin, end) in enumerate(places[: len(rows)]):
-                sentence = getattr(batch, name)[0, begin:end]
-                assert sentence.tolist() == expected[row, : end - begin].tolist()
+            for number, expected in enumerate(getattr(padded, name), start=1):
+                in_rows, columns = (pairs == number).nonzero().T.tolist()
+                assert {row_of.setdefault(number, in_rows[0])} == {*in_rows}
+                assert columns == list(range(columns[0], columns[0] + len(columns)))
+                sentence = getattr(batch, name)[in_rows, columns]
+                assert sentence.tolist() == expected[: len(columns)].tolist()
                 if name == "labels":
                     assert sentence[-1] == EOS
-                    assert not expected[row, end - begin :].any()
-                assert positions[begin:end].tolist() == list(range(end - begin))
-            fillers = places[len(rows) : len(rows) + shape.fillers]
-            assert all(1 <= end - begin <= shape.longest_filler for begin, end in fillers)
-            assert name == "target" or not getattr(batch, name)[0, fillers[0][0] :].any()
-            assert all(end == begin for begin, end in places[len(rows) + shape.fillers :])
+                    assert not expected[len(columns) :].any()
+                assert positions[in_rows, columns].tolist() == list(range(len(columns)))
+            assert not getattr(batch, name)[pairs == 0].any()
     assert len(sizes) == 1
 
 
@@ -145,14 +138,11 @@ def test_an_update_is_that_of_padded_batches(lengths, tokens, settings, backward
     gradients = []
     for form in ("padded", "packed"):
         model = model_of(parts if form == "padded" else FAST, **settings).double()
-        losses, copies = (
-            (parts.losses, None) if form == "padded" else (packing.losses, packing.copies(None))
-        )
+        losses = parts.losses if form == "padded" else packing.losses
         learner = Learner(
             model,
             adam_of([*model.parameters()]),
             losses=partial(losses, smoothing=0.1),
-            mixed_precision=copies,
         )
         make = make_batch if form == "padded" else packing.batch
         gradients.append(

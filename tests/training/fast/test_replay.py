@@ -40,7 +40,7 @@ def learner_of(mixed_precision=None, device="cpu", dtype=torch.float32, **settin
         model,
         torch.optim.SGD(model.parameters()),
         losses=partial(PACKING.losses, smoothing=0.1),
-        mixed_precision=PACKING.copies(mixed_precision),
+        mixed_precision=mixed_precision,
     )
 
 
@@ -87,9 +87,6 @@ def tape_of(batch, precision, settings):
 def test_all_batches_have_equal_operations(precision, options):
     """A graph repeats operations with their shapes and numbers, and cannot wait for a value."""
     expected = tape_of(batch_of([(9, 9)] * 3), precision, options)
-    kernel = "flash" if precision == "bfloat16" else "efficient"
-    for way in ("forward", "backward"):
-        assert sum(f"_{kernel}_attention_{way}" in note[0] for note in expected) == 3
 
     @settings(max_examples=settings.default.max_examples // 5)
     @given(SENTENCES, st.integers(0, 99))

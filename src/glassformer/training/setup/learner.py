@@ -38,7 +38,7 @@ def new_learner(
     if copied and state.precision == "float16":
         copied = partial(copied, dtype=torch.float16)
     if packing := parts.packed(state.packing):
-        losses, copied = packing.losses, packing.copies(copied)
+        losses = packing.losses
     optimiser = new_optimiser(model, kind, parts, products=products, ranks=ranks)
     if state.update:
         load_optimiser(checkpoint_of(checkpoints, state.update), model, optimiser)

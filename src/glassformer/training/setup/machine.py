@@ -120,10 +120,8 @@ def chosen_packing(
         return {}, f"{padded}: {reason}"
     tokens = config.batch_tokens or 0
     shape = parts.packing.of(packed, tokens)
-    line = f"packed batches: {shape.places:,} places a side"
-    if shape.places > tokens // 2:
-        line += f", not {tokens // 2:,}, because the longest pair needs them"
-    slow = "; a CPU takes one sentence after another, and padded batches are quicker there"
+    line = f"packed batches: {shape.rows:,} rows of {shape.width:,} tokens a side"
+    slow = "; a GPU gains by their one shape, a CPU by the shorter rows of padded batches"
     return asdict(shape), line + slow * (model.output_weight.device.type == "cpu")
 
 
