@@ -2,12 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from benchmarks import gpu, pairs
 from benchmarks.__main__ import main
 from benchmarks.environments import Failed
 from benchmarks.gpu import CELLS, HALVES, STAGES
+from benchmarks.peers import ours
+from benchmarks.peers.measure import Arrays
+from benchmarks.peers.ours import FORMS
 from benchmarks.peers.profile_ours import united
 
 OURS, TORCH, MARIAN = "Glassformer", "torch.nn.Transformer", "Hugging Face MarianMTModel"
@@ -48,13 +52,13 @@ def speeds(monkeypatch):
 
 def test_all_programs_run_in_turn_and_the_best_two_the_other_way_about(speeds, gpu_figures):
     table, order = speeds
-    table |= {f"{OURS} (padded)": 5.0, f"{TORCH} (compiled)": 9.0, f"{MARIAN} (compiled)": None}
+    table |= {f"{OURS} (packed)": 5.0, f"{TORCH} (compiled)": 9.0, f"{MARIAN} (compiled)": None}
 
     figures = gpu_figures("base", "big")
 
-    first = [f"{OURS} (padded)"]
+    first = [f"{OURS} ({form})" for form in FORMS]
     first += [f"{peer} ({way})" for peer in (TORCH, MARIAN) for way in ("eager", "compiled")]
-    best = [f"{TORCH} (compiled)", f"{OURS} (padded)"]
+    best = [f"{TORCH} (compiled)", f"{OURS} (packed)"]
     assert order == [*first, *best, *best[::-1], *best]
     [failed] = [report for report in figures["base"] if "reason" in report]
     assert failed == {"program": first[-1], "reason": f"{first[-1]} failed: no memory"}
@@ -85,6 +89,29 @@ def test_stages_of_other_calls_stay_in_the_file(gpu_figures):
 def test_the_halves_have_each_stage_once_but_for_the_batches():
     assert sorted((*HALVES[1], *HALVES[2], "batches")) == sorted(STAGES)
     assert set(CELLS) < set(STAGES)
+
+
+def test_packed_batches_have_the_sentences_of_the_job(monkeypatch):
+    labels = np.array([[7, 8, 3, 0], [9, 5, 6, 3]])
+    target = np.insert(labels, 0, 2, axis=1)[:, :-1] * (labels != 0)
+    model = {"pad_id": 0, "bos_id": 2, "eos_id": 3, "vocab_size": 10, "d_model": 8, "dropout": 0.0}
+    layers = {"num_heads": 2, "d_ff": 8, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    job = {"model": model | layers, "batch_tokens": 16, "warm": 1, "updates": 2, "threads": 1}
+    job |= {"seed": 1, "device": "cpu", "precision": "float32", "smoothing": 0.1, "clip": 1.0}
+    monkeypatch.setattr(ours, "job", job)
+    monkeypatch.setattr(ours, "batches", lambda: [Arrays(labels, target, labels)] * 2)
+
+    learner, ready = FORMS["packed"]()
+
+    assert len(ready) == 3
+    assert sum(batch.tokens for batch in ready) > 14
+    for batch in ready:
+        for pair in range(1, int(batch.target_pairs.max()) + 1):
+            sentence = batch.labels[batch.target_pairs == pair].tolist()
+            assert sentence in ([7, 8, 3], [9, 5, 6, 3])
+            assert batch.source[batch.source_pairs == pair].tolist() == sentence
+            assert batch.target[batch.target_pairs == pair].tolist() == [2, *sentence[:-1]]
+    assert learner.update([ready[0]], rate=1e-3).read()[0] > 0
 
 
 def test_spans_that_overlap_count_once():
