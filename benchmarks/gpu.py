@@ -133,20 +133,43 @@ def _facts(session: Session, stage: str) -> None:
 
 
 def _correctness(session: Session, stage: str) -> None:
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_cuda.py"]
-    session.keep(stage, "tests/test_cuda.py", _last_line(words, timeout=session.left))
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "auto", "-rfE"]
+    log = session.options.out / "gpu-tests.txt"
+    report = _last_line([*words, "-v", "tests/test_cuda.py"], timeout=session.left, log=log)
+    session.keep(stage, "tests/test_cuda.py", report)
 
 
-def _last_line(words: Sequence[str], timeout: float) -> Report:
-    """The last line that a program prints, or the reason why the program does not run."""
+def _attention(session: Session, stage: str) -> None:
+    """Each kernel of attention, in rows of packed batches."""
+    options = session.options
+    job = {"threads": options.threads, "device": options.device, "compute": session.compute}
+    job |= {"widths": [16], "tokens": 64, "heads": 1}
+    if not options.tiny:
+        job |= {"widths": [64, 128, 256], "tokens": 12_500, "heads": 8}
+    program = Contender("kernels of attention", "ours", "attention_kernels", job)
+    for kernel, milliseconds in session.measure(stage, program).get("kernels", {}).items():
+        session.keep(stage, kernel, {"milliseconds": milliseconds})
+
+
+def _last_line(words: Sequence[str], timeout: float, log: Path | None = None) -> Report:
+    """The last line that a program prints, or the reason why the program does not run.
+
+    The file ``log`` gets all that the program prints, also before its time is over.
+    """
+    process, output = None, ""
     try:
         process = subprocess.run(
             words, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False
         )
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        return {"reason": str(fault)}
-    lines = (process.stdout.strip() or process.stderr.strip()).splitlines()
-    return {"text" if process.returncode == 0 else "reason": (lines or ["no output"])[-1]}
+        output = process.stdout.strip() or process.stderr.strip()
+    except subprocess.TimeoutExpired as fault:
+        output = (fault.stdout or b"").decode() + f"\ntook longer than {timeout:.0f} s"
+    except OSError as fault:
+        output = str(fault)
+    if log:
+        log.write_text(output, "utf-8")
+    last = (output.splitlines() or ["no output"])[-1]
+    return {"text" if process and process.returncode == 0 else "reason": last}
 
 
 def _train(session: Session, stage: str) -> None:
@@ -166,7 +189,7 @@ def _programs(job: dict[str, Any]) -> Iterator[Contender]:
 
     for form in FORMS:
         yield Contender(NAMES["ours"], "ours", "ours", {**job, "form": form}, form)
-    for peer, setting in product(_PEERS, ("eager", "compiled")):
+    for setting, peer in product(("eager", "compiled"), _PEERS):  # compiling takes minutes
         compiled = {**job, "compiled": setting == "compiled"}
         yield Contender(NAMES[peer], "ours", peer, compiled, setting)
 
@@ -295,13 +318,14 @@ STAGES = {
     "batches": _batches,
     "facts": _facts,
     "correctness": _correctness,
+    "attention": _attention,
     **dict.fromkeys(CELLS, _train),
     "profile": _profile,
     "decoding": _decode,
 }
 HALVES = {
-    1: ("facts", "correctness", "base"),
-    2: ("base-4096", "profile", "decoding", "big", "small"),
+    1: ("facts", "attention", "base", "profile"),
+    2: ("base-4096", "decoding", "big", "small", "correctness"),
 }
 
 

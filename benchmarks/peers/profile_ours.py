@@ -14,7 +14,7 @@ from benchmarks.peers.ours import prepared
 
 __all__ = ["main", "united"]
 
-_LONGEST = 15
+_LONGEST = 40
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ def test_all_programs_run_in_turn_and_the_best_two_the_other_way_about(speeds, g
     figures = gpu_figures("base", "big")
 
     first = [f"{OURS} ({form})" for form in FORMS]
-    first += [f"{peer} ({way})" for peer in (TORCH, MARIAN) for way in ("eager", "compiled")]
+    first += [f"{peer} ({way})" for way in ("eager", "compiled") for peer in (TORCH, MARIAN)]
     best = [f"{TORCH} (compiled)", f"{OURS} (packed)"]
     assert order == [*first, *best, *best[::-1], *best]
     [failed] = [report for report in figures["base"] if "reason" in report]
