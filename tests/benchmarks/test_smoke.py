@@ -100,8 +100,9 @@ def test_decoding(figure, bundle_directory, monkeypatch):
 
 def test_gpu(figure, monkeypatch):
     """Two programs; a call of the command itself tries compiled peers and decoding too."""
-    programs = gpu._programs
-    monkeypatch.setattr(gpu, "_programs", lambda job: list(programs(job))[:2])
+    programs, two = gpu._programs, ("Glassformer (padded)", "torch.nn.Transformer (eager)")
+    chosen = lambda job: [each for each in programs(job) if str(each) in two]  # noqa: E731
+    monkeypatch.setattr(gpu, "_programs", chosen)
     words = ("--device", "cpu", "--tiny", "--warm", 1, "--updates", 2)
 
     figures = figure("gpu", "gpu-tiny.json", *words, "--stages", "small", "profile")
@@ -112,7 +113,7 @@ def test_gpu(figure, monkeypatch):
     assert [report["program"] for report in again] == [theirs["program"], ours["program"]]
     whole, *longest = figures["profile"]
     assert 0 < whole["busy_share"] <= 1
-    assert len(longest) == 15
+    assert len(longest) == 40
     assert whole["kernels_per_update"] > sum(report["each"] for report in longest) > 100
 
 
