@@ -29,13 +29,23 @@ from glassformer.tools.learn.check import measure
 from glassformer.tools.learn.edits import solution
 from glassformer.tools.learn.inputs import filled, numbers
 from glassformer.tools.learn.judge import Judge
-from glassformer.tools.learn.lesson import lesson
+from glassformer.tools.learn.lesson import EVERY, lesson, lessons
 from glassformer.tools.learn.lessons.blocks.plain import layer_norm
 from glassformer.tools.learn.lessons.schedule.plain import adam_step
 from glassformer.tools.learn.lessons.subwords import plain as byte_pairs
 from glassformer.tools.learn.lessons.subwords.probes import FIVE_WORDS
 from glassformer.tools.learn.parts import Part, own_parts
 from tests.own_parts import rebuilt
+
+
+def test_a_file_fits_a_terminal_imports_torch_and_asks_its_questions(subtests):
+    for each in lessons(EVERY):
+        with subtests.test(lesson=each.name):
+            lines = each.template.splitlines()
+            assert max(map(len, lines)) <= 79
+            assert "import torch" in lines
+            words = " ".join(each.template.replace("\n#", " ").split())
+            assert all(question.question in words for question in each.questions)
 
 
 def test_the_padding_behind_the_words_changes_only_its_own_rows():
