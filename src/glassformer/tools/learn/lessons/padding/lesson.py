@@ -47,5 +47,5 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 #
 # 1. Add −10 to the hidden scores in place of hiding them. How much weight does
 #    the padding get?
-# 2. Which keys does a padding *query* attend to with this mask, and why does
+# 2. Which keys does a padding query attend to with this mask, and why does
 #    that not matter?

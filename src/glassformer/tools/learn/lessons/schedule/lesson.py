@@ -4,7 +4,7 @@
 # > "We used the Adam optimizer with β₁ = 0.9, β₂ = 0.98 and ϵ = 10⁻⁹. We
 # > varied the learning rate over the course of training" (section 5.3)
 #
-#     rate = d_model^−0.5 · min(update^−0.5, update · warmup^−1.5)  (equation 3)
+#     rate = d_model^−0.5 · min(update^−0.5, update · warmup^−1.5) (equation 3)
 #
 # The first term falls with the root of the update. The second rises in a
 # straight line. They meet at update = warmup: before it the line is smaller,
