@@ -35,6 +35,7 @@ def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
     assert "1. Scaled dot-product attention: right" in printed
     assert f"To try: {ATTENTION.questions[0].question}" in printed
     assert f"Next: glassformer learn solution {folder.path} attention\n" in printed
+    assert printed.endswith(f"Then: lesson 2, Masks: no padding: {folder.path}/02_padding.py\n")
 
     assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
     verdict = json.loads(capsys.readouterr().out)
@@ -130,6 +131,9 @@ def test_what_is_mistyped_is_named(refused, tmp_path):
         2,
         "unknown action 'chek' (did you mean 'check'?); a new folder: ./chek",
     )
+    for words in (["chekc", "mine"], ["chekc", "--notebook", "mine"]):
+        status, line = refused("learn", *words)
+        assert (status, "did you mean 'check'?" in line) == (2, True)
     status, line = refused("learn", "hint", tmp_path)
     assert (status, "has no lessons" in line) == (1, True)
 

@@ -94,8 +94,15 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.expect("q quit")
     terminal.press("h")
     terminal.expect("Hint 1 of 3, masked_softmax")
+    terminal.press("hh")
+    terminal.expect("h hint 3 of 3")
+    terminal.expect("h hint 3 again")
+    for name, line in {"heads": "this checks it: ", "causal": "n goes there"}.items():
+        file = tmp_path / "lessons" / lesson(name).file_name
+        file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
+        terminal.expect(f"{file.name} was saved; {line}")
     terminal.press("n")
-    terminal.expect("03_causal.py")
+    terminal.expect("03_causal.py in your editor")
     terminal.expect("q quit")
     terminal.press("q")
     terminal.process.join(30)

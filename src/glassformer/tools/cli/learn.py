@@ -12,7 +12,7 @@ from rich.text import Text
 
 from glassformer.config import Options
 from glassformer.support.consoles import new_console
-from glassformer.support.errors import InputError, UsageError, counted, nearest
+from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.files import check_output
 from glassformer.tools.cli.demo import DemoOptions, PhraseOptions
 from glassformer.tools.learn.folder import Folder
@@ -75,9 +75,6 @@ class WatchOptions(FolderOptions):
         from glassformer.tools.learn.watch import watch
 
         folder = Folder(self.folder)
-        hint = nearest(str(self.folder), OPTIONS)
-        if hint and not self.folder.exists():
-            raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
         if written := folder.make():
             print(f"wrote {counted(len(written), 'file')} into {folder.path}")
         watch(folder, console)
@@ -130,6 +127,8 @@ class CheckOptions(LessonOptions):
         else:
             print_verdict(new_console(), chosen, verdict)
             print(next_command(folder, chosen, 3 if verdict.outcome == "right" else 0))
+            if verdict.outcome == "right":
+                print(folder.onward(after=chosen))
         return 0 if verdict.outcome == "right" else 1
 
     def _check_hand_ins(self) -> int:

@@ -87,7 +87,7 @@ ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
     ),
 }
 UNUSED: Mapping[str, str] = {
-    "tools.learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
+    "tools.learn.lessons.blocks.plain.layer_norm": "torch has a LayerNorm",
     **dict.fromkeys(lesson("subwords").holes.values(), "SentencePiece learns the subwords"),
 }
 """Places in lessons that the plain path never calls, each with the reason."""
