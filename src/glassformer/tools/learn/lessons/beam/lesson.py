@@ -64,6 +64,25 @@ def best_continuations(
     raise NotImplementedError
 
 
+def divide(
+    best: list[Candidate], eos: int, *, beam: int, length_penalty: float
+) -> tuple[list[Hypothesis], list[Candidate]]:
+    """The targets that end, and the first `beam` candidates that go on.
+
+    best: the candidates of one step, best first; eos: the end symbol
+    -> a Hypothesis(tokens, score, log_probability, finished) for each end
+       among the first `beam` candidates: its target without eos, its score the
+       log-probability over its penalty, whose length counts eos
+    -> the first `beam` of all candidates that do not end
+
+    eos 2, beam 1, alpha 0:
+    [Candidate((8, 2), -1.0, 0), Candidate((8, 5), -2.0, 0)] gives
+    [Hypothesis((8,), -1.0, -1.0, True)], and the second candidate.
+    """
+    # Six lines: a loop over the first candidates, and the others.
+    raise NotImplementedError
+
+
 def beam_search(
     step: Callable[[Tensor, Any], tuple[Tensor, Any]],
     state: Any,
@@ -88,11 +107,8 @@ def beam_search(
     row of the state: state.select(torch.tensor([sentence])). Each step
     1. reads the newest token of each hypothesis (at first bos);
     2. takes the 2 · beam best continuations;
-    3. sets aside each end among the first `beam` of them: its target without
-       eos, its score the log-probability divided by
-       penalty(length, length_penalty); the length counts eos;
-    4. goes on with the first `beam` that do not end, and with their rows:
-       select(rows).
+    3. divides them: sets the ends aside, and goes on with the others and with
+       their rows: select(rows).
 
     The search ends after max_lengths[sentence] steps; or as soon as it has
     `beam` finished targets, if the best continuation of some step was an end.
@@ -105,7 +121,7 @@ def beam_search(
     after 4, and 1.0 after 5. Greedy search finds [4], with probability 0.3;
     beam search finds [5], with 0.4.
     """
-    # Twenty-five lines.
+    # Twenty lines.
     raise NotImplementedError
 
 
