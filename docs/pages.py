@@ -138,12 +138,6 @@ def lessons_page(every: list[Lesson]) -> str:
     return f"""\
 # The lessons
 
-Each box of figure 1 leads to its lesson:
-
-```{{raw}} html
-{lesson_map("")}
-```
-
 You build the Transformer part by part, in about {hours:.0f} hours. The first line installs, in a
 clone, with Python 3.11 or newer:
 
@@ -154,7 +148,11 @@ glassformer learn my-transformer
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
 one to five holes, and many of them take one line. The lessons do not depend on each other: begin
-where you want.
+where you want. Each box of figure 1 leads to its lesson:
+
+```{{raw}} html
+{lesson_map("")}
+```
 
 Each page offers its lesson as a notebook too, for Jupyter or for a
 [hosted notebook](../how-to/notebooks.md).
