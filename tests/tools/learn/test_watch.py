@@ -77,7 +77,11 @@ def test_keys_and_saves(terminal, tmp_path):
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
     terminal.expect("right")
     terminal.expect("To try")
-    terminal.expect("s solution and answers   n next lesson   l list   q quit")
+    terminal.expect(
+        "s solution and answers   o own earlier parts   n next lesson   l list   q quit"
+    )
+    terminal.press("o")
+    terminal.expect("It runs with your parts of these lessons: none.")
     terminal.press("s")
     terminal.expect("Nearly one-hot")
     terminal.press("l")

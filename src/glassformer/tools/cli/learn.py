@@ -103,6 +103,8 @@ class CheckOptions(LessonOptions):
 
     json_: bool = Field(False, alias="json")
     """Print each verdict as one line of JSON."""
+    own: bool = False
+    """Also run the lesson with your own parts of earlier lessons; a wrong one is named first."""
     csv: bool = False
     """Print several learners as a table in CSV, with a column for each lesson."""
 
@@ -121,7 +123,12 @@ class CheckOptions(LessonOptions):
         if self.csv:
             raise UsageError(f"--csv: {self.folder} is one learner's folder: give its parent")
         folder, chosen = self.chosen()
-        verdict = checked_once(folder, chosen)
+        if self.own:
+            from glassformer.tools.learn.own_check import checked_with_own
+
+            chosen, verdict = checked_with_own(folder, chosen)
+        else:
+            verdict = checked_once(folder, chosen)
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:

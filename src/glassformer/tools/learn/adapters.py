@@ -39,7 +39,7 @@ def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def sinusoidal_positions(*arguments: Any, **options: Any) -> Tensor:
         with torch.device("cpu"):
-            return own(*arguments, **options).to(torch.get_default_dtype())
+            return own(*arguments, **options).float()
 
     return sinusoidal_positions
 

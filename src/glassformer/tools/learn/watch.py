@@ -58,6 +58,10 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                     console.print(Text(_EARLY))
                 elif key == "s":
                     print_solution(console, lesson, read_source(file), "" if right else hole)
+                elif key == "o":
+                    from glassformer.tools.learn.own_check import checked_with_own
+
+                    print_verdict(console, *checked_with_own(folder, lesson))
                 elif key == "l":
                     from glassformer.tools.learn.status import print_status  # imports torch
 
@@ -99,7 +103,9 @@ def _saved(folder: Folder, saved: Lesson, watched: Lesson) -> Text:
 def _ways(folder: Folder, lesson: Lesson, *, hints: int, right: bool) -> Text:
     """The keys with their actions; without a keyboard, the next command."""
     hint = "h hint 3 again" if hints == 3 else f"h hint {hints + 1} of 3"
-    help_keys = "s solution and answers" if right else f"{hint}   s solution"
+    help_keys = f"{hint}   s solution"
+    if right:
+        help_keys = "s solution and answers   o own earlier parts"
     keys = f"{help_keys}   n next lesson   l list   q quit"
     if not can_read_keys():
         keys = next_command(folder, lesson, 3 if right else 0) + "\nCtrl-C ends the watch"
