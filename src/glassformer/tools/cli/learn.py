@@ -144,6 +144,8 @@ class CheckOptions(LessonOptions):
         from glassformer.tools.learn.hand_ins import cells_of, check_hand_ins, folders_in, line_of
 
         folders = folders_in(self.folder) or [Folder(self.folder).checked()]
+        if self.own:
+            raise UsageError(f"--own: {self.folder} has several learners' folders: give one")
         table, right = csv.writer(sys.stdout, lineterminator="\n"), True
         if self.csv:
             table.writerow(["learner", *(each.name for each in lessons())])
