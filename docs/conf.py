@@ -34,7 +34,7 @@ html_theme_options: dict[str, Any] = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 3,
     "footer_end": [],
 }
 settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["tool"]["glassformer"]
@@ -42,6 +42,7 @@ if settings["repository"]:
     html_theme_options["github_url"] = settings["repository"]
 html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
+html_js_files = ["frames.js"]
 # Pages without pages below them have nothing to navigate at the side.
 _SINGLE = ("live", "life", "pictures", "recurrence", "generated/mistakes", "glossary", "reading")
 _PLAIN = ("gpu", "api", "paper", "measurements", "decisions", "security", "reliability")

@@ -138,21 +138,24 @@ def lessons_page(every: list[Lesson]) -> str:
     return f"""\
 # The lessons
 
-Each box of figure 1 leads to its lesson:
-
-```{{raw}} html
-{lesson_map("")}
-```
-
-You build the Transformer part by part, in about {hours:.0f} hours:
+You build the Transformer part by part, in about {hours:.0f} hours. The first line installs, in a
+clone, with Python 3.11 or newer:
 
 ```sh
+{install()}
 glassformer learn my-transformer
 ```
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
 one to five holes, and many of them take one line. The lessons do not depend on each other: begin
-where you want.
+where you want. `glassformer learn check my-transformer heads --own` runs a lesson with your own
+earlier parts in place of the package's, and names a wrong one first.
+
+Each box of figure 1 leads to its lesson:
+
+```{{raw}} html
+{lesson_map("")}
+```
 
 Each page offers its lesson as a notebook too, for Jupyter or for a
 [hosted notebook](../how-to/notebooks.md).
@@ -183,6 +186,12 @@ first number that differs. Their files lie in the same folder.
 {harder_names}
 ```
 """
+
+
+def install() -> str:
+    """The line of the landing page that installs the package."""
+    index = (Path(__file__).parent / "index.md").read_text(encoding="utf-8")
+    return next(line for line in index.splitlines() if "pip install" in line)
 
 
 def contents(some: list[Lesson]) -> tuple[str, str]:
@@ -231,11 +240,11 @@ def lesson_page(lesson: Lesson) -> str:
             folded("Answers", answers),
             *live_figure(lesson.name),
             *small_figure(lesson.name),
-            "## Known mistakes\n\nThe check knows these by name: - is the right line, + the wrong"
-            " one.\n"
+            "## Known mistakes\n\nThe check knows these by name. Open one after your own attempt:"
+            " - is the right line, + the wrong one.\n"
             if lesson.mistakes
             else "",
-            *(mistake for name in lesson.mistakes for mistake in mistake_lines(lesson, name)),
+            *(mistake_entry(lesson, name) for name in lesson.mistakes),
         ]
     )
 
@@ -305,14 +314,15 @@ def folded(title: str, text: str) -> str:
     return f"::::{{dropdown}} {title}\n{text.strip()}\n::::\n"
 
 
-def mistake_lines(lesson: Lesson, name: str) -> list[str]:
-    """A mistake: its name, the wrong line beside the right one, the paper, and the harm."""
+def mistake_entry(lesson: Lesson, name: str) -> str:
+    """A mistake, folded: the wrong line beside the right one, the paper, and the harm.
+
+    A link to the mistake leads inside the fold, so that the browser opens it.
+    """
     known = lesson.mistakes[name]
-    return [
-        f"({name})=\n### {known.says.rstrip('.')}\n",
-        f"```diff\n{changed_lines(lesson, name)}\n```\n",
-        f"{known.paper}\n\n*In a translator:* {known.costs} {cost_of(name) or ''}".rstrip() + "\n",
-    ]
+    diff = f"```diff\n{changed_lines(lesson, name)}\n```"
+    harm = f"*In a translator:* {known.costs} {cost_of(name) or ''}"
+    return folded(known.says.rstrip("."), f"({name})=\n{known.paper}\n\n{diff}\n\n{harm}")
 
 
 def mistakes_page(every: list[Lesson]) -> str:

@@ -101,7 +101,11 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
         for source in lesson.solutions().values():
             assert source.strip().splitlines()[-1].strip() in page
         for name in lesson.mistakes:
-            assert f"({name})=" in page
+            entry = page.partition(f"::::{{dropdown}} {lesson.mistakes[name].says.rstrip('.')}\n")[
+                2
+            ]
+            assert entry.startswith(f"({name})=\n")
+            assert "```diff\n" in entry.partition("\n::::\n")[0]
             assert f"({lesson.name}.md#{name})" in mistakes
         assert ("## Known mistakes" in page) == bool(lesson.mistakes)
     harder = contents.partition(":caption: Harder exercises\n")[2].split()

@@ -31,7 +31,7 @@ from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.protocols import IMPOSSIBLE, Candidate, Hypothesis, S, StepFunction
 
-__all__ = ["Observe", "beam_search", "best_continuations", "check_search", "penalty"]
+__all__ = ["Observe", "beam_search", "best_continuations", "check_search", "divide", "penalty"]
 
 Number = TypeVar("Number", float, Tensor)
 Observe: TypeAlias = Callable[[int, list[Candidate], Tensor], None]
@@ -81,15 +81,9 @@ def beam_search(
             best = best_continuations(live, *likely, count=2 * beam)
             if observe is not None:
                 observe(sentence, best, rules.log_probabilities(logits, tokens, owners))
-            # An end counts only among the first `beam` candidates, like any other continuation.
-            ends = [target for target in best[:beam] if target.tokens[-1] == eos]
-            for (*target, _), total, _ in ends:  # a target without its end symbol
-                score = total / penalty(length, alpha)  # the end symbol is part of |Y|
-                finished.append(Hypothesis(tuple(target), score, total, finished=True))
-            finished.sort(key=lambda target: -target.score)
-            led = led or best[:1] == ends[:1]  # the most probable candidate is finished
-            # Each target has only one continuation that ends, so at least `beam` of them go on.
-            live = [target for target in best if target.tokens[-1] != eos][:beam]
+            ended, live = divide(best, eos, beam=beam, length_penalty=alpha)
+            finished = sorted([*finished, *ended], key=lambda target: -target.score)
+            led = led or best[:1] != live[:1]  # the most probable candidate is finished
             if not live or (led and len(finished) >= beam):
                 break
             # A log-probability never rises, and the longest target has the greatest divisor.
@@ -129,6 +123,29 @@ def best_continuations(
         for total, row, token in zip(best.tolist(), rows.tolist(), following.tolist(), strict=True)
         if total > -math.inf
     ]
+
+
+def divide(
+    best: Sequence[Candidate], eos: int, *, beam: int, length_penalty: float
+) -> tuple[list[Hypothesis], list[Candidate]]:
+    """The finished targets among a step's candidates, and the `beam` best that go on.
+
+    An end counts only among the first `beam` candidates, like any other continuation. Each target
+    has only one continuation that ends, so at least `beam` of 2 · `beam` candidates go on.
+
+    >>> best = [Candidate((8, 2), -1.0, row=0), Candidate((8, 5), -2.0, row=0)]
+    >>> finished, live = divide(best, 2, beam=1, length_penalty=0.0)
+    >>> finished
+    [Hypothesis(tokens=(8,), score=-1.0, log_probability=-1.0, finished=True)]
+    >>> [target.tokens for target in live]
+    [(8, 5)]
+    """
+    finished = []
+    for tokens, total, _ in best[:beam]:
+        if tokens[-1] == eos:
+            score = total / penalty(len(tokens), length_penalty)  # the end symbol is part of |Y|
+            finished.append(Hypothesis(tokens[:-1], score, total, finished=True))
+    return finished, [target for target in best if target.tokens[-1] != eos][:beam]
 
 
 def check_search(beam: int, n_best: int, length_penalty: float) -> None:

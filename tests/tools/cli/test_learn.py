@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.tools.cli.main import main
-from glassformer.tools.learn import examine
+from glassformer.tools.learn import examine, own_check
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import EVERY, lesson
+from glassformer.tools.learn.verdict import Verdict
 from glassformer.tools.learn.worker import answer_on
 from tests.lessons import ATTENTION, HOLE, folder_with
 
@@ -35,10 +36,20 @@ def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
     assert "1. Scaled dot-product attention: right" in printed
     assert f"To try: {ATTENTION.questions[0].question}" in printed
     assert f"Next: glassformer learn solution {folder.path} attention\n" in printed
+    assert printed.endswith(f"Then: lesson 2, Masks: no padding: {folder.path}/02_padding.py\n")
 
     assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
     verdict = json.loads(capsys.readouterr().out)
     assert (verdict["lesson"], verdict["outcome"]) == ("padding", "empty")
+
+
+def test_own_parts_run_in_the_lesson_that_is_checked(folder, capsys, monkeypatch):
+    verdict = Verdict("heads", "right", ("It runs with your parts of these lessons: attention.",))
+    answers = {"heads": (lesson("heads"), verdict)}
+    monkeypatch.setattr(own_check, "checked_with_own", lambda _, chosen: answers.pop(chosen.name))
+    assert main(["learn", "check", str(folder.path), "heads", "--own"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"4. Many heads: right\n{verdict.lines[0]}\n")
 
 
 def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
@@ -130,6 +141,9 @@ def test_what_is_mistyped_is_named(refused, tmp_path):
         2,
         "unknown action 'chek' (did you mean 'check'?); a new folder: ./chek",
     )
+    for words in (["chekc", "mine"], ["chekc", "--notebook", "mine"]):
+        status, line = refused("learn", *words)
+        assert (status, "did you mean 'check'?" in line) == (2, True)
     status, line = refused("learn", "hint", tmp_path)
     assert (status, "has no lessons" in line) == (1, True)
 
@@ -138,5 +152,9 @@ def test_csv_is_for_a_class(tmp_path, capsys):
     Folder(tmp_path).make()
     assert main(["learn", "check", str(tmp_path), "--csv"]) == 2
     assert "is one learner's folder: give its parent" in capsys.readouterr().err
+    (tmp_path / "class").mkdir()
+    Folder(tmp_path / "class" / "ada").make()
+    assert main(["learn", "check", str(tmp_path / "class"), "--own"]) == 2
+    assert "has several learners' folders: give one" in capsys.readouterr().err
     assert main(["learn", "check", str(tmp_path), "--csv", "--json"]) == 2
     assert "--csv and --json: give one of them" in capsys.readouterr().err

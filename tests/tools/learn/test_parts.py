@@ -35,7 +35,7 @@ from tests.lessons import ATTENTION, HOLE, folder_with
 PLACES = [place for each in lessons() for place in each.holes.values() if place not in UNUSED]
 HELPERS = (
     *("model.masks.padding_mask", "model.masks.target_mask", "model.attention.masked_softmax"),
-    *("decoding.beam.penalty", "decoding.beam.best_continuations"),
+    *("decoding.beam.penalty", "decoding.beam.best_continuations", "decoding.beam.divide"),
 )
 
 

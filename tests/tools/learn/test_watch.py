@@ -77,7 +77,11 @@ def test_keys_and_saves(terminal, tmp_path):
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
     terminal.expect("right")
     terminal.expect("To try")
-    terminal.expect("s solution and answers   n next lesson   l list   q quit")
+    terminal.expect(
+        "s solution and answers   o own earlier parts   n next lesson   l list   q quit"
+    )
+    terminal.press("o")
+    terminal.expect("It runs with your parts of these lessons: none.")
     terminal.press("s")
     terminal.expect("Nearly one-hot")
     terminal.press("l")
@@ -94,8 +98,15 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.expect("q quit")
     terminal.press("h")
     terminal.expect("Hint 1 of 3, masked_softmax")
+    terminal.press("hh")
+    terminal.expect("h hint 3 of 3")
+    terminal.expect("h hint 3 again")
+    for name, line in {"heads": "this checks it: ", "causal": "n goes there"}.items():
+        file = tmp_path / "lessons" / lesson(name).file_name
+        file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
+        terminal.expect(f"{file.name} was saved; {line}")
     terminal.press("n")
-    terminal.expect("03_causal.py")
+    terminal.expect("03_causal.py in your editor")
     terminal.expect("q quit")
     terminal.press("q")
     terminal.process.join(30)

@@ -35,7 +35,6 @@ __all__ = [
     "OPTIONS",
     "DemoOptions",
     "PhraseOptions",
-    "print_scores",
     "run",
     "score_table",
     "train_on_phrases",
@@ -86,7 +85,7 @@ def run(options: DemoOptions) -> int:
     from glassformer.translator import Translator
 
     translator = Translator.load(directory)
-    print_scores(translator, book.test)
+    _print_scores(translator, book.test)
     _draw(translator, options, directory)
     _ask(translator, options)
     print("Next, a translator of everyday sentences: docs/how-to/everyday-sentences.md")
@@ -213,7 +212,7 @@ class _Watcher:
         pass
 
 
-def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
+def _print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
     """Print the exact match on phrases with years that training and validation lack."""
     translations = translator.translate([phrase.source for phrase in test], beam=1)
     texts = {"right": [translation.text for translation in translations]}

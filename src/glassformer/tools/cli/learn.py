@@ -12,7 +12,7 @@ from rich.text import Text
 
 from glassformer.config import Options
 from glassformer.support.consoles import new_console
-from glassformer.support.errors import InputError, UsageError, counted, nearest
+from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.files import check_output
 from glassformer.tools.cli.demo import DemoOptions, PhraseOptions
 from glassformer.tools.learn.folder import Folder
@@ -75,9 +75,6 @@ class WatchOptions(FolderOptions):
         from glassformer.tools.learn.watch import watch
 
         folder = Folder(self.folder)
-        hint = nearest(str(self.folder), OPTIONS)
-        if hint and not self.folder.exists():
-            raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
         if written := folder.make():
             print(f"wrote {counted(len(written), 'file')} into {folder.path}")
         watch(folder, console)
@@ -106,6 +103,8 @@ class CheckOptions(LessonOptions):
 
     json_: bool = Field(False, alias="json")
     """Print each verdict as one line of JSON."""
+    own: bool = False
+    """Also run the lesson with your own parts of earlier lessons; a wrong one is named first."""
     csv: bool = False
     """Print several learners as a table in CSV, with a column for each lesson."""
 
@@ -124,12 +123,19 @@ class CheckOptions(LessonOptions):
         if self.csv:
             raise UsageError(f"--csv: {self.folder} is one learner's folder: give its parent")
         folder, chosen = self.chosen()
-        verdict = checked_once(folder, chosen)
+        if self.own:
+            from glassformer.tools.learn.own_check import checked_with_own
+
+            chosen, verdict = checked_with_own(folder, chosen)
+        else:
+            verdict = checked_once(folder, chosen)
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
             print_verdict(new_console(), chosen, verdict)
             print(next_command(folder, chosen, 3 if verdict.outcome == "right" else 0))
+            if verdict.outcome == "right":
+                print(folder.onward(after=chosen))
         return 0 if verdict.outcome == "right" else 1
 
     def _check_hand_ins(self) -> int:
@@ -138,6 +144,8 @@ class CheckOptions(LessonOptions):
         from glassformer.tools.learn.hand_ins import cells_of, check_hand_ins, folders_in, line_of
 
         folders = folders_in(self.folder) or [Folder(self.folder).checked()]
+        if self.own:
+            raise UsageError(f"--own: {self.folder} has several learners' folders: give one")
         table, right = csv.writer(sys.stdout, lineterminator="\n"), True
         if self.csv:
             table.writerow(["learner", *(each.name for each in lessons())])

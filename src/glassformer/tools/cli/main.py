@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
 from types import ModuleType
 
 from glassformer import __version__
@@ -119,6 +120,7 @@ def _run(command: str, words: list[str]) -> int:
     if isinstance(options, dict):  # kinds, such as `plot masks`
         default = getattr(module, "DEFAULT_KIND", None)
         if default and _HELP.isdisjoint(words[:1]) and not (words and words[0] in options):
+            _check_no_kind(words[:1], options)
             words = [default, *words]
         if not words:
             raise UsageError(f"{title}: expected one of {', '.join(options)}")
@@ -145,6 +147,17 @@ def _check_known(word: str, known: Iterable[str], noun: str) -> None:
     if word not in known:
         hint = nearest(word, known) or f": expected one of {', '.join(known)}"
         raise UsageError(f"unknown {noun} {word!r}{hint}")
+
+
+def _check_no_kind(words: Sequence[str], options: Iterable[str]) -> None:
+    """Raise UsageError if the first word of the default kind looks like another kind.
+
+    The name of a folder that exists, and a word with a slash, are no kinds.
+    """
+    for word in words:
+        hint = nearest(word, options)
+        if hint and word == Path(word).name and not Path(word).exists():
+            raise UsageError(f"unknown action {word!r}{hint}; a new folder: ./{word}")
 
 
 def _overview(title: str, noun: str, texts: Mapping[str, str], about: str = "") -> str:

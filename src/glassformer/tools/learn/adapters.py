@@ -39,7 +39,7 @@ def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def sinusoidal_positions(*arguments: Any, **options: Any) -> Tensor:
         with torch.device("cpu"):
-            return own(*arguments, **options).to(torch.get_default_dtype())
+            return own(*arguments, **options).float()
 
     return sinusoidal_positions
 
@@ -87,7 +87,7 @@ ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
     ),
 }
 UNUSED: Mapping[str, str] = {
-    "tools.learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
+    "tools.learn.lessons.blocks.plain.layer_norm": "torch has a LayerNorm",
     **dict.fromkeys(lesson("subwords").holes.values(), "SentencePiece learns the subwords"),
 }
 """Places in lessons that the plain path never calls, each with the reason."""

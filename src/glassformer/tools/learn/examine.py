@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -63,16 +63,20 @@ class Worker:
         self._process.communicate()
         self._directory.cleanup()
 
-    def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
+    def answer(
+        self, lesson: Lesson, file: Path, own: Mapping[str, Path] | None = None
+    ) -> dict[str, Any]:
         """The process's answer on the file: results, errors, prints.
 
+        ``own`` has the learner's files of other lessons, which take the places of package's parts.
         If the process ended without an answer, ``log`` has the end of its log.
         """
         if not file.is_file():
             command = Folder(file.parent).command()
             raise InputError(f"{file}: no such file; this makes it: {command}")
         out = Path(self._directory.name, "answer.json")
-        request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
+        others = {name: str(path.resolve()) for name, path in (own or {}).items()}
+        request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS, others])
         try:
             self._process.communicate(request.encode(), _STARTING + SECONDS)
         except subprocess.TimeoutExpired:

@@ -100,9 +100,16 @@ class Folder:
     def next_lesson(self, after: Lesson | None = None) -> Lesson | None:
         """The next unlearned lesson, from the start again after the last; None if none is left."""
         every = list(lessons())
-        begin = every.index(after) + 1 if after else 0
+        begin = every.index(after) + 1 if after in every else 0
         waiting = (each for each in every[begin:] + every[:begin] if not self.learned(each))
         return next(waiting, None)
+
+    def onward(self, after: Lesson | None = None) -> str:
+        """The line that names the next unlearned lesson, or the training if all are learned."""
+        lesson = self.next_lesson(after)
+        if lesson is None:
+            return f"All lessons are learned. Next: {self.command('train')}"
+        return f"Then: lesson {lesson.number}, {lesson.title}: {self.file(lesson)}"
 
     def _notes(self) -> dict[str, str]:
         try:

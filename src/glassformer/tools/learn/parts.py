@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, wraps
 from operator import attrgetter
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,10 +28,18 @@ from glassformer.tools.learn.edits import (
 )
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import Lesson, known_mistakes, lesson, lessons, part_of
+from glassformer.tools.learn.source import load_module
 from glassformer.tools.learn.uncached_search import NOT_IN_STEP, Uncached
-from glassformer.tools.learn.worker import load_module
 
-__all__ = ["Part", "chosen_parts", "hole_of", "learned_parts", "mistaken_parts", "own_parts"]
+__all__ = [
+    "Part",
+    "chosen_parts",
+    "give_parts",
+    "hole_of",
+    "learned_parts",
+    "mistaken_parts",
+    "own_parts",
+]
 
 
 def hole_of(place: str) -> str:
@@ -98,12 +107,22 @@ def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
 
 def learned_parts(folder: Folder) -> list[Part]:
     """Run the learner's files, and return the parts of the folder's learned lessons."""
-    return [
-        part
-        for lesson in lessons()
-        if folder.learned(lesson)
-        for part in _parts(lesson, load_module(folder.file(lesson)))
-    ]
+    return parts_in({each.name: folder.file(each) for each in lessons() if folder.learned(each)})
+
+
+def parts_in(files: Mapping[str, Path]) -> list[Part]:
+    """Run a learner's files, and return the parts in them; ``files`` has a file for each lesson."""
+    return [x for name, file in files.items() for x in _parts(lesson(name), load_module(file))]
+
+
+def give_parts(module: ModuleType, files: Mapping[str, Path]) -> None:
+    """Let a learner's module use the parts in other files, where it has imported the package's.
+
+    Caches and memories stay the package's, because probes make them.
+    """
+    modules = _executed(parts_in(files))
+    del modules["model.cache"]
+    vars(module).update({name: _copied(value, modules) for name, value in vars(module).items()})
 
 
 def mistaken_parts(mistakes: Iterable[str]) -> list[Part]:

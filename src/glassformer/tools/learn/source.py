@@ -1,18 +1,28 @@
-"""Reads a learner's file or notebook, and finds functions and methods by name, as text."""
+"""Reads a learner's file or notebook, finds functions by name, as text, and runs the file."""
 
 import ast
 import codecs
 import re
+import sys
 import textwrap
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from glassformer.support.strangers import MOST_JSON, read_bytes, read_json
 
-__all__ = ["body_of", "code_of", "definition", "lines_of", "read_source", "source_of"]
+__all__ = [
+    "body_of",
+    "code_of",
+    "definition",
+    "lines_of",
+    "load_module",
+    "read_source",
+    "source_of",
+]
 
 _MOST_BYTES = 1 << 20  # the greatest size of a learner's file
 # A line that notebooks run and Python does not, such as %pip install and !ls.
@@ -31,6 +41,16 @@ def read_source(file: Path) -> str:
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def load_module(file: Path) -> ModuleType:
+    """The learner's file as a module."""
+    sys.path.insert(0, str(file.parent))
+    module = ModuleType(file.stem)
+    module.__file__ = str(file)
+    sys.modules[file.stem] = module  # dataclasses and annotations look the module up
+    exec(compile(read_source(file), str(file), "exec"), vars(module))
+    return module
 
 
 def code_of(cells: Iterable[str]) -> str:

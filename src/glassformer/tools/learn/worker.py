@@ -1,10 +1,10 @@
 """The process that runs a learner's file.
 
-``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from
-standard input. The worker calls each probe of the lesson with the learner's module, and writes the
-values to ``OUT``, as JSON. The process that judges runs no code of the learner. The worker limits
-its memory, if the system allows a limit. After ``SECONDS`` the worker writes the running lines to
-standard error, and ends.
+``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS, OWN]`` as JSON
+from standard input; ``OWN`` has the learner's files whose parts run too, by lesson. The worker
+calls each probe of the lesson with the learner's module, and writes the values to ``OUT``, as JSON.
+The process that judges runs no code of the learner. The worker limits its memory, if the system
+allows a limit. After ``SECONDS`` the worker writes the running lines to standard error, and ends.
 """
 
 import faulthandler
@@ -16,6 +16,7 @@ import re
 import sys
 import traceback
 import warnings
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from operator import attrgetter
 from pathlib import Path
@@ -29,26 +30,28 @@ from numpy.typing import NDArray
 from glassformer.tools.learn.check import Check, check_of, values_of
 from glassformer.tools.learn.judge import same
 from glassformer.tools.learn.lesson import lesson
-from glassformer.tools.learn.source import lines_of, read_source
+from glassformer.tools.learn.source import lines_of, load_module, read_source
 
-__all__ = ["answer_on", "array_from", "load_module", "main"]
+__all__ = ["answer_on", "array_from", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 _SIZE = Path("/proc/self/statm")  # the size of this process, in pages
 PRINTED = 2_000  # the worker keeps at most so many characters of the learner's prints
 
 
-def main(file: Path, name: str, out: Path, seconds: float) -> None:
+def main(
+    file: Path, name: str, out: Path, seconds: float, *, own: Mapping[str, Path] | None = None
+) -> None:
     """Write the answer on a file, within the limits of memory and time."""
     torch.set_num_threads(1)
     check_of(name)
     faulthandler.dump_traceback_later(seconds, exit=True)
     _bound_memory()
-    answer = json.dumps(answer_on(file, name), ensure_ascii=False)
+    answer = json.dumps(answer_on(file, name, own), ensure_ascii=False)
     out.write_bytes(answer.encode(errors="replace"))  # half a surrogate pair is no text
 
 
-def answer_on(file: Path, name: str) -> dict[str, Any]:
+def answer_on(file: Path, name: str, own: Mapping[str, Path] | None = None) -> dict[str, Any]:
     """Call all probes of a lesson; return the results, failures and prints."""
     printed = _Bounded()
     with (
@@ -56,13 +59,17 @@ def answer_on(file: Path, name: str) -> dict[str, Any]:
         redirect_stderr(printed),
         warnings.catch_warnings(action="ignore"),  # warnings would stand before the verdict
     ):
-        answer = _called(file, check_of(name), list(lesson(name).holes))
+        answer = _called(file, check_of(name), list(lesson(name).holes), own or {})
     return answer | {"printed": printed.getvalue()}
 
 
-def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
+def _called(file: Path, check: Check, holes: list[str], own: Mapping[str, Path]) -> dict[str, Any]:
     try:
         module = load_module(file)
+        if own:
+            from glassformer.tools.learn.parts import give_parts
+
+            give_parts(module, own)
     except BaseException as error:
         return {"file": _failure(error, file)}
     for hole in holes:
@@ -82,16 +89,6 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
             except BaseException as error:
                 failures[name] = _failure(error, file, hole)
     return {"results": results, "failures": failures, "unsteady": unsteady}
-
-
-def load_module(file: Path) -> ModuleType:
-    """The learner's file as a module."""
-    sys.path.insert(0, str(file.parent))
-    module = ModuleType(file.stem)
-    module.__file__ = str(file)
-    sys.modules[file.stem] = module  # dataclasses and annotations look the module up
-    exec(compile(read_source(file), str(file), "exec"), vars(module))
-    return module
 
 
 def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
@@ -160,6 +157,7 @@ def _bound_memory() -> None:
 
 
 if __name__ == "__main__" and (request := sys.stdin.read()):
-    learner_file, lesson_name, out_file, limit = json.loads(request)
-    main(Path(learner_file), lesson_name, Path(out_file), limit)
+    learner_file, lesson_name, out_file, limit, others = json.loads(request)
+    files = {key: Path(path) for key, path in others.items()}
+    main(Path(learner_file), lesson_name, Path(out_file), limit, own=files)
     os._exit(0)  # at once: Python with torch takes half a second to end

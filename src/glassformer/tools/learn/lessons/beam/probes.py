@@ -10,7 +10,15 @@ from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Candidate
 from glassformer.decoding.vocabulary import Vocabulary
-from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe
+from glassformer.tools.learn.check import (
+    Check,
+    Probe,
+    Results,
+    Solution,
+    listed,
+    probe,
+    unpacked,
+)
 from glassformer.tools.learn.inputs import given, numbers
 from glassformer.tools.learn.table_model import TableModel
 
@@ -54,6 +62,19 @@ def _continued(
         "log-probabilities": torch.tensor([float(each.log_probability) for each in best]),
         "rows": torch.tensor([int(each.row) for each in best]),
         "targets": str([[int(token) for token in each.tokens] for each in best]),
+    }
+
+
+def two_ends(solution: Solution) -> dict[str, Any]:
+    """beam 2, alpha 0.6, eos 2; candidates (5, 7, 2), (5, 4, 3), (6, 7, 7), (6, 4, 2)"""
+    tokens = ((5, 7, 2), (5, 4, 3), (6, 7, 7), (6, 4, 2))
+    best = [Candidate(each, -1.0 - row, row // 2) for row, each in enumerate(tokens)]
+    answer = solution.divide(best, EOS, beam=2, length_penalty=0.6)
+    finished, live = unpacked(answer, "the finished targets", "the candidates that go on")
+    return {
+        "finished targets": str([(*map(int, x.tokens), bool(x.finished)) for x in finished]),
+        "scores": torch.tensor([[float(x.score), float(x.log_probability)] for x in finished]),
+        "candidates that go on": str([(*map(int, x.tokens), int(x.row)) for x in live]),
     }
 
 
@@ -143,6 +164,7 @@ CHECK = Check(
     probes={
         "penalty": (lengths,),
         "best_continuations": (first_step, three_hypotheses, few_tokens),
+        "divide": (two_ends,),
         "beam_search": (
             *(two_ways, BEAM_OF_ONE, cut, two_sentences, three_targets),
             _language(30, beam=2, alpha=2.0, max_length=8),

@@ -1,23 +1,26 @@
 # %% [markdown]
 # # Feed-forward, residual, norm
 #
-# > "That is, the output of each sub-layer is LayerNorm(x + Sublayer(x)), where Sublayer(x) is the
-# > function implemented by the sub-layer itself." (section 3.1)
+# > "That is, the output of each sub-layer is LayerNorm(x + Sublayer(x)), where
+# > Sublayer(x) is the function implemented by the sub-layer itself."
+# > (section 3.1)
 #
-# A stream of vectors, one for each position, runs through all blocks. Each sublayer reads it and
-# adds something to it: that is the residual connection. The sum lets the gradient pass each
-# sublayer unchanged. The LayerNorm keeps each vector's numbers at mean 0 and variance 1, so the
-# stream does not grow from block to block:
+# A stream of vectors, one for each position, runs through all blocks. Each
+# sublayer reads it and adds something to it: that is the residual connection.
+# The sum lets the gradient pass each sublayer unchanged. The LayerNorm keeps
+# each vector's numbers at mean 0 and variance 1, so the stream does not grow
+# from block to block:
 #
-#     LayerNorm(x) = (x - mean) / √(variance + ε) · weight + bias      over the features of x
+#     LayerNorm(x) = (x - mean) / √(variance + ε) · weight + bias
+#         over the features of x
 #
-# The norm comes after the sum in the paper: "post". Later models put it before the sublayer,
-# "pre": x + Sublayer(LayerNorm(x)). Nothing stands in the stream's way then, and deep models
-# train without warm-up.
+# The norm comes after the sum in the paper: "post". Later models put it before
+# the sublayer, "pre": x + Sublayer(LayerNorm(x)). Nothing stands in the
+# stream's way then, and deep models train without warm-up.
 #
 # One sublayer is attention, the other this network, the same at each position:
 #
-#     FFN(x) = max(0, x W₁ + b₁) W₂ + b₂                               (equation 2)
+#     FFN(x) = max(0, x W₁ + b₁) W₂ + b₂          (equation 2)
 #
 # Without the ReLU between them, two matrices would be no more than one.
 
@@ -39,21 +42,24 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Equation 2.
 
-        x (batch, len, d_model) -> (batch, len, d_model), by way of (batch, len, d_ff)
+        x (batch, len, d_model) -> (batch, len, d_ff) -> (batch, len, d_model)
 
-        x [2] with W₁ [1, -1], W₂ [[10], [100]], no biases: [2, -2] -> [2, 0] -> [20].
+        x [2], W₁ [1, -1], W₂ [[10], [100]], no biases:
+        [2, -2] -> [2, 0] -> [20].
         """
         # One line.
         raise NotImplementedError
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """Each vector's numbers with mean 0 and variance 1; then times weight, plus bias.
+def layer_norm(
+    x: Tensor, weight: Tensor, bias: Tensor, epsilon: float
+) -> Tensor:
+    """Mean 0 and variance 1 for each vector; then times weight, plus bias.
 
     x (batch, len, d_model), weight and bias (d_model) -> (batch, len, d_model)
 
-    [1, 3] has mean 2 and variance 1, the mean of the squares (not divided by n - 1): with ε 0,
-    weight 1 and bias 0 it becomes [-1, 1].
+    [1, 3] has mean 2 and variance 1, the mean of the squares (not divided by
+    n - 1): with ε 0, weight 1 and bias 0 it becomes [-1, 1].
     """
     # Three lines.
     raise NotImplementedError
@@ -73,13 +79,19 @@ class LayerNorm(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """A sublayer with its residual connection, its dropout and its norm, "post" or "pre".
+    """A sublayer with its residual connection, dropout and norm.
 
-    The sublayer gets the context and the options: a mask, and the memory in the decoder.
+    The sublayer gets the context and the options: a mask, and the memory in
+    the decoder.
     """
 
     def __init__(
-        self, sublayer: nn.Module, d_model: int, *, dropout: float = 0.0, norm: str = "post"
+        self,
+        sublayer: nn.Module,
+        d_model: int,
+        *,
+        dropout: float = 0.0,
+        norm: str = "post",  # or "pre"
     ) -> None:
         super().__init__()
         self.sublayer = sublayer
@@ -93,13 +105,15 @@ class ResidualBlock(nn.Module):
     def before(self, x: Tensor) -> Tensor:
         """The sublayer's input: the stream x, after the norm if that is pre.
 
-        x (batch, len, d_model) -> (batch, len, d_model). [1, 3] -> post [1, 3], pre [-1, 1].
+        x (batch, len, d_model) -> (batch, len, d_model)
+
+        [1, 3] -> post [1, 3], pre [-1, 1].
         """
         # One line.
         raise NotImplementedError
 
     def add(self, x: Tensor, output: Tensor) -> Tensor:
-        """The stream x plus the dropout of the sublayer's output; then the norm, if that is post.
+        """x plus the dropout of the output; then the norm, if that is post.
 
         x and output (batch, len, d_model) -> (batch, len, d_model)
 
@@ -113,4 +127,5 @@ class ResidualBlock(nn.Module):
 # ## To try
 #
 # 1. Multiply x by 10, and add 7. What does layer_norm give?
-# 2. Send a stream through 6 untrained blocks, post and pre. How large is it at the end?
+# 2. Send a stream through 6 untrained blocks, post and pre. How large is it at
+#    the end?

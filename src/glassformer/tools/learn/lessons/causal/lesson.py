@@ -1,33 +1,37 @@
 # %% [markdown]
 # # Masks: no look ahead, and the shift
 #
-# > "We need to prevent leftward information flow in the decoder to preserve the auto-regressive
-# > property." (section 3.2.3)
+# > "We need to prevent leftward information flow in the decoder to preserve
+# > the auto-regressive property." (section 3.2.3)
 #
-# A translator writes word after word. To train it, the decoder reads the whole target sentence at
-# once, and predicts every word of it at once. Nothing may tell it the word that it has to predict:
+# A translator writes word after word. To train it, the decoder reads the whole
+# target sentence at once, and predicts every word of it at once. Nothing may
+# tell it the word that it has to predict:
 #
-# - The *shift* hides the word of the same step. The decoder's input begins with the start symbol
-#   bos and lacks the last label: at step t it reads label t - 1, and predicts label t.
-# - The *mask* hides the words of later steps: position i attends to itself and earlier positions.
+# - The *shift* hides the word of the same step. The decoder's input begins
+#   with the start symbol bos and lacks the last label: at step t it reads
+#   label t - 1, and predicts label t.
+# - The *mask* hides the words of later steps: position i attends to itself and
+#   earlier positions.
 #
-#     labels              Hund    rennt   eos           what the decoder predicts
-#     decoder's input     bos     Hund    rennt         what it reads
+#     labels            Hund    rennt   eos      what the decoder predicts
+#     decoder's input   bos     Hund    rennt    what it reads
 #
-# Without either of them the decoder copies the answer. The loss falls to nearly zero. A translator
-# has no answer to copy: it writes nonsense.
+# Without either of them the decoder copies the answer. The loss falls to
+# nearly zero. A translator has no answer to copy: it writes nonsense.
 #
-# A mask is boolean, True = may attend. The axes are (batch, heads, q_len, k_len).
+# A mask is boolean, True = may attend, with axes (batch, heads, q_len, k_len).
 
 # %%
 import torch
 from torch import Tensor
 
-from glassformer import padding_mask  # the last lesson's: (batch, 1, 1, len), True = a real token
+# The last lesson's: (batch, 1, 1, len), True = a real token.
+from glassformer import padding_mask
 
 
 def subsequent_mask(length: int) -> Tensor:
-    """True if position i (the row) may attend to position j (the column): j <= i.
+    """True if position i, the row, may attend to column j: j <= i.
 
     -> mask (length, length), boolean
 
@@ -40,7 +44,7 @@ def subsequent_mask(length: int) -> Tensor:
 
 
 def target_mask(tokens: Tensor, pad: int) -> Tensor:
-    """The mask of the decoder's self-attention: no later position, and no padding.
+    """The decoder's self-attention mask: no later position, no padding.
 
     tokens (batch, len) -> mask (batch, 1, len, len), boolean
 
@@ -55,11 +59,11 @@ def target_mask(tokens: Tensor, pad: int) -> Tensor:
 def shift(labels: Tensor, bos: int) -> Tensor:
     """The decoder's input: bos, then all labels but the last.
 
-    labels (batch, len) -> input (batch, len); the labels themselves stay as they are.
+    labels (batch, len), which stay as they are -> input (batch, len)
 
     labels [[7, 8, 3], [9, 3, 0]] with bos 2 -> [[2, 7, 8], [2, 9, 3]]
-    (3 is the end symbol, 0 the padding. A label that is padding counts in no loss, so it does
-    not matter that the decoder reads the 3 there.)
+    (3 is the end symbol, 0 the padding. A label that is padding counts in no
+    loss, so it does not matter that the decoder reads the 3 there.)
     """
     # One or two lines. torch.full_like(labels[:, :1], bos) is a column of bos.
     raise NotImplementedError
@@ -68,8 +72,11 @@ def shift(labels: Tensor, bos: int) -> Tensor:
 # %% [markdown]
 # ## To try
 #
-# 1. Padding stands after the words. Which rows of target_mask does the padding change at all?
-# 2. Train with the shift but without the mask, or with the mask but without the shift. Where does
-#    the decoder find its answer? `glassformer learn train FOLDER` trains without the mistake, and
-#    with `--mistake causal-missing` with it; `glassformer learn compare FOLDER/translator
-#    causal-missing` draws both losses. Which one is lower? Which translator is right?
+# 1. Padding stands after the words. Which rows of target_mask does the padding
+#    change at all?
+# 2. Train with the shift but without the mask, or with the mask but without
+#    the shift. Where does the decoder find its answer?
+#    `glassformer learn train FOLDER` trains without the mistake, and with
+#    `--mistake causal-missing` with it;
+#    `glassformer learn compare FOLDER/translator causal-missing` draws both
+#    losses. Which one is lower? Which translator is right?

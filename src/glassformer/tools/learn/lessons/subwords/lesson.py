@@ -1,21 +1,24 @@
 # %% [markdown]
 # # Subwords: byte-pair encoding
 #
-# > "Sentences were encoded using byte-pair encoding, which has a shared source-target vocabulary
-# > of about 37000 tokens." (section 5.1)
+# > "Sentences were encoded using byte-pair encoding, which has a shared
+# > source-target vocabulary of about 37000 tokens." (section 5.1)
 #
-# A vocabulary of words has no entry for a new word; a vocabulary of letters makes sentences long.
-# Byte-pair encoding lies between. It begins with letters. Again and again it takes the two
-# neighbours that stand side by side most often, and makes one subword of them. Frequent words
-# become one subword, rare ones several, and a new word can always be spelled.
+# A vocabulary of words has no entry for a new word; a vocabulary of letters
+# makes sentences long. Byte-pair encoding lies between. It begins with
+# letters. Again and again it takes the two neighbours that stand side by side
+# most often, and makes one subword of them. Frequent words become one subword,
+# rare ones several, and a new word can always be spelled.
 #
-# A mark ▁ begins each word, so that the text can be put together again: ▁sing er ▁king is
-# "singer king". No pair reaches across two words.
+# A mark ▁ begins each word, so that the text can be put together again: ▁sing
+# er ▁king is "singer king". No pair reaches across two words.
 #
-# The package's tokenizer does the same with SentencePiece, on millions of words.
+# The package's tokenizer does so with SentencePiece, on millions of words.
 
 # %%
 from collections import Counter
+
+import torch
 
 Subwords = tuple[str, ...]
 Pair = tuple[str, str]
@@ -23,13 +26,13 @@ FREQUENCIES = {"sing": 5, "singer": 2, "ring": 3, "king": 4, "bringing": 1}
 
 
 def characters(word: str) -> Subwords:
-    """The mark ▁ and the letters of a word: "ring" -> ("▁", "r", "i", "n", "g")"""
+    """The mark ▁ and the letters: "ring" -> ("▁", "r", "i", "n", "g")"""
     # One line.
     raise NotImplementedError
 
 
 def count_pairs(words: dict[Subwords, int]) -> dict[Pair, int]:
-    """How often each pair of neighbours stands in the text; the first pair of the text is first.
+    """How often the text has each pair; the first pair of it is first.
 
     words: the subwords of each word, and how often the text has that word
 
@@ -40,7 +43,7 @@ def count_pairs(words: dict[Subwords, int]) -> dict[Pair, int]:
 
 
 def merge_pair(subwords: Subwords, pair: Pair) -> Subwords:
-    """The subwords of one word, with each occurrence of the pair as one, from left to right.
+    """A word's subwords, with each such pair as one, from left to right.
 
     ("a", "b", "c", "a", "b") and the pair ("a", "b") -> ("ab", "c", "ab")
     """
@@ -49,9 +52,10 @@ def merge_pair(subwords: Subwords, pair: Pair) -> Subwords:
 
 
 def learn_merges(frequencies: dict[str, int], count: int) -> list[Pair]:
-    """The merges in their order: each time the most frequent pair, of equals the first.
+    """The merges in their order: each time the most frequent pair.
 
-    Count again after each merge. End after `count` merges, or if no pair is left.
+    Of equals it is the first. Count again after each merge. End after `count`
+    merges, or if no pair is left.
 
     FREQUENCIES and 2 -> [("i", "n"), ("in", "g")]
     """
@@ -60,7 +64,7 @@ def learn_merges(frequencies: dict[str, int], count: int) -> list[Pair]:
 
 
 def encode(word: str, merges: list[Pair]) -> Subwords:
-    """The subwords of any word: the merges on its characters, in the order of learning.
+    """The subwords of any word: all merges in their order.
 
     "wing" and [("i", "n"), ("in", "g")] -> ("▁", "w", "ing")
     """
@@ -72,4 +76,5 @@ def encode(word: str, merges: list[Pair]) -> Subwords:
 # ## To try
 #
 # 1. Learn 2, 5 and 99 merges from FREQUENCIES. How do they encode "singing"?
-# 2. Encode "singing" with all merges of FREQUENCIES, first to last, and then last to first.
+# 2. Encode "singing" with all merges of FREQUENCIES, first to last, and then
+#    last to first.

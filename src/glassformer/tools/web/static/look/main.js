@@ -111,6 +111,11 @@ function build(root, app) {
     }
     update(store.get(), before);
   });
+  if (store.get().only && parent !== window) {
+    // The page around this frame gives the frame the height of its panel.
+    const report = () => parent.postMessage({ height: root.scrollHeight + 2 }, "*");
+    new ResizeObserver(report).observe(root);
+  }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update(store.get()));
   update(store.get());
 }
