@@ -26,8 +26,9 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle, fact_text
 from glassformer.config import EXTRA_LENGTH
 from glassformer.data.normaliser import INVISIBLE
-from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing
-from glassformer.data.splitting import has_ordinals
+from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, SourceLengths
+from glassformer.data.protected import SPANS
+from glassformer.data.splitting import BREAKS, has_ordinals
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import is_unspaced
 from glassformer.model.transformer import Transformer
@@ -41,7 +42,7 @@ from glassformer.tools.interchange.stock import require_stock
 from glassformer.tools.web.js_patterns import js_pattern
 from glassformer.tools.web.look.single_file import Face, build_page
 
-__all__ = ["about", "cutting", "rounded", "unassigned", "write_page"]
+__all__ = ["about", "cutting", "rounded", "together", "unassigned", "write_page"]
 
 _BYTES = {"int8": 1, "float16": 2, "float32": 4}  # bytes of one weight
 _SMALL, _MOST = 25_000_000, 150_000_000  # bounds of a file in bytes
@@ -110,7 +111,6 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
-    lengths = bundle.source_lengths
     from_language, to_language = bundle.languages or (None, None)
     texts = list(dict.fromkeys([*texts, *bundle.examples]))[:_CHECKS]
     first = trace(bundle, texts[0]) if texts else None
@@ -126,11 +126,14 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
                 if bundle.normalisation == "text"
                 else None
             ),
-            "sentences": lengths is not None and not lengths.has_several,
+            "together": together(bundle.source_lengths),
+            "longest": min(LONGEST_SOURCE, bundle.model.config.longest_source),
+            "breaks": [js_pattern(place.pattern) for place in BREAKS],
             "numbers": bundle.preprocessing.reads_numbers,
             "ordinals": has_ordinals(from_language),
             "gap": "" if is_unspaced(to_language) else " ",
             "cutting": cutting(bundle.preprocessing, source),
+            "spans": js_pattern(SPANS),
         },
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
@@ -152,8 +155,16 @@ def cutting(preprocessing: Preprocessing, tokenizer: Tokenizer) -> dict[str, Any
     patterns = preprocessing.patterns(tokenizer)
     if patterns is None:
         return None
-    names = {"spans", "row", "rowCell", "cell", "mark", "sentence"}
+    names = {"row", "rowCell", "cell", "mark", "sentence"}
+    del patterns["spans"]
     return patterns | {name: js_pattern(str(patterns[name])) for name in names}
+
+
+def together(lengths: SourceLengths | None) -> int | None:
+    """The most characters of sentences that the model reads at once; None if only lines end."""
+    if lengths is None:
+        return None
+    return lengths.longest if lengths.has_several else 0
 
 
 @cache

@@ -58,8 +58,6 @@ export class Engine {
     this.target = target ? tokenizerOf(target) : this.source;
     this.preprocessing = new Preprocessing(about.reading);
     this.extra = Math.min(about.extra_length, Math.floor(config.max_length / 2));
-    const longest = config.source_max_length ?? config.max_length;
-    this.room = Math.min(config.max_length - this.extra, longest - 1);
   }
 
   // The model with changes: heads or positions off. It shares the weights.
@@ -76,13 +74,7 @@ export class Engine {
 
   // The segments of a text with their ids, the end symbol left out.
   segments(text) {
-    return this.preprocessing.segments(text, this.source).map((segment) => {
-      const ids = this.source.encode(segment.text);
-      const [count, room] = [ids.length, this.room];
-      if (count > room)
-        throw new Error(`A sentence has ${count} pieces, and this model has room for ${room}.`);
-      return { ...segment, ids };
-    });
+    return this.preprocessing.segments(text, this.source);
   }
 
   // The hypotheses for source ids, best first, and the tree of the search.
