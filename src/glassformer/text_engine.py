@@ -22,6 +22,7 @@ from glassformer.support.reading import reading, told
 from glassformer.support.threads import in_order
 
 __all__ = [
+    "RUNS",
     "DecodingParts",
     "SegmentTranslation",
     "TextEngine",
@@ -29,9 +30,13 @@ __all__ = [
     "itself",
     "torch_engine",
     "with_alternatives",
+    "without_run",
 ]
 
 _AS_TYPED = Preprocessing()
+# A word three times in a row, and a word four times or more at the end.
+RUNS = [r"(?<!\w)(\w+)(?:\W{1,3}\1(?!\w))" + times for times in ("{2}", r"{3,}(?=\W*$)")]
+_RUN, _RUN_AT_END = map(re.compile, RUNS)
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of some script, but not three dots
 
 
@@ -244,7 +249,12 @@ class TextEngine:
                 self.joined(
                     text,
                     [
-                        SegmentTranslation(segment, next(decoded), (0, 0), hypothesis.score)
+                        SegmentTranslation(
+                            segment,
+                            without_run(segment.text, next(decoded)),
+                            (0, 0),
+                            hypothesis.score,
+                        )
                         for segment, hypothesis in zip(row, chosen, strict=True)
                     ],
                 )
@@ -264,6 +274,17 @@ class TextEngine:
         segments = tuple(replace(part, span=span) for part, span in placed)
         score = fsum(part.score for part in parts) / len(parts)
         return Translation(whole, score, segments=segments)
+
+
+def without_run(source: str, target: str) -> str:
+    """``target`` with one word in the place of a run of this word at the end.
+
+    A weak model repeats a word without an end. If the source repeats a word too, the run stays.
+
+    >>> without_run("A dog.", "Ein Hund, Hund, Hund, Hund."), without_run("ho ho ho", "ha ha ha ha")
+    ('Ein Hund.', 'ha ha ha ha')
+    """
+    return target if _RUN.search(source) else _RUN_AT_END.sub(r"\1", target)
 
 
 def with_alternatives(translations: Iterable[Translation]) -> Translation:

@@ -26,7 +26,7 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle, fact_text
 from glassformer.config import EXTRA_LENGTH
 from glassformer.data.normaliser import INVISIBLE
-from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, SourceLengths
+from glassformer.data.preprocessing import LONGEST_SOURCE, SINGLE_SENTENCES, Preprocessing
 from glassformer.data.protected import SPANS
 from glassformer.data.splitting import BREAKS, has_ordinals
 from glassformer.data.tokenizer import Tokenizer
@@ -35,6 +35,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.support.files import write_atomically
 from glassformer.support.tensors import load_weights, weights
+from glassformer.text_engine import RUNS
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.figure1 import figure1
 from glassformer.tools.inspection.trace.build import trace
@@ -42,7 +43,7 @@ from glassformer.tools.interchange.stock import require_stock
 from glassformer.tools.web.js_patterns import js_pattern
 from glassformer.tools.web.look.single_file import Face, build_page
 
-__all__ = ["about", "cutting", "rounded", "together", "unassigned", "write_page"]
+__all__ = ["about", "cutting", "rounded", "unassigned", "write_page"]
 
 _BYTES = {"int8": 1, "float16": 2, "float32": 4}  # bytes of one weight
 _SMALL, _MOST = 25_000_000, 150_000_000  # bounds of a file in bytes
@@ -111,6 +112,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
+    lengths = bundle.source_lengths
     from_language, to_language = bundle.languages or (None, None)
     texts = list(dict.fromkeys([*texts, *bundle.examples]))[:_CHECKS]
     first = trace(bundle, texts[0]) if texts else None
@@ -126,7 +128,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
                 if bundle.normalisation == "text"
                 else None
             ),
-            "together": together(bundle.source_lengths),
+            "together": lengths and lengths.has_several * lengths.longest,
             "longest": min(LONGEST_SOURCE, bundle.model.config.longest_source),
             "breaks": [js_pattern(place.pattern) for place in BREAKS],
             "numbers": bundle.preprocessing.reads_numbers,
@@ -135,6 +137,8 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
             "cutting": cutting(bundle.preprocessing, source),
             "spans": js_pattern(SPANS),
         },
+        "longest": lengths.longest if lengths and lengths != SINGLE_SENTENCES else None,
+        "runs": list(map(js_pattern, RUNS)),
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
         "parameters": sum(weight.numel() for weight in bundle.model.parameters()),
@@ -158,13 +162,6 @@ def cutting(preprocessing: Preprocessing, tokenizer: Tokenizer) -> dict[str, Any
     names = {"row", "rowCell", "cell", "mark", "sentence"}
     del patterns["spans"]
     return patterns | {name: js_pattern(str(patterns[name])) for name in names}
-
-
-def together(lengths: SourceLengths | None) -> int | None:
-    """The most characters of sentences that the model reads at once; None if only lines end."""
-    if lengths is None:
-        return None
-    return lengths.longest if lengths.has_several else 0
 
 
 @cache

@@ -135,13 +135,18 @@ class Api:
         return Response(counters, media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
-        """LibreTranslate's `/translate` takes JSON, form or query, and gives `translatedText`."""
+        """LibreTranslate's `/translate` takes JSON, form or query, and gives `translatedText`.
+
+        Beside LibreTranslate's members the answer has `doubts`, if there are reasons to doubt.
+        """
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
         response = await self.documents(request, asked)
         documents = response.documents
         answer: dict[str, list[Any]] = {"translatedText": [each.text for each in documents]}
         if asked.alternatives:
             answer["alternatives"] = [each.alternatives for each in documents]
+        if any(each.doubts for each in documents):
+            answer["doubts"] = [each.doubts for each in documents]
         if response.detected:
             answer["detectedLanguage"] = [response.detected.model_dump()] * len(documents)
         if isinstance(asked.q, list):

@@ -15,7 +15,7 @@ from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, has_letters, words
 from glassformer.tools.web.js_patterns import js_pattern
-from glassformer.tools.web.living_page import cutting, together, unassigned
+from glassformer.tools.web.living_page import cutting, unassigned
 from tests.node import node
 from tests.tables import every
 from tests.tools.web.engine.texts import SENTENCES, laid_out_texts, odd_texts
@@ -158,7 +158,7 @@ def check_segments(
     readings = [
         reading(
             normalisation=KNOWN if each.normalisation == "text" else None,
-            together=together(each.lengths),
+            together=each.lengths and each.lengths.has_several * each.lengths.longest,
             numbers=each.reads_numbers,
             ordinals=has_ordinals(each.languages and each.languages[0]),
             cutting=cutting(each, tokenizer),

@@ -1,6 +1,7 @@
 // A translator in the page: texts in, translations out.
 // After glassformer/text_engine.py and translator.py.
 
+import { Doubts } from "./doubts.js";
 import { Preprocessing } from "./segments.js";
 import { beamSearch, OutputRules } from "./search.js";
 import { logSum } from "./tensor.js";
@@ -57,6 +58,8 @@ export class Engine {
     this.source = tokenizerOf(source);
     this.target = target ? tokenizerOf(target) : this.source;
     this.preprocessing = new Preprocessing(about.reading);
+    const { longest, reading: { spans } } = about;
+    this.doubts = new Doubts({ longest, spans, source: this.source, target: this.target });
     this.extra = Math.min(about.extra_length, Math.floor(config.max_length / 2));
   }
 
@@ -129,13 +132,19 @@ export class Engine {
     }));
   }
 
+  // The target with one word in the place of a run of it at the end, unless the source has a run.
+  withoutRun(source, target) {
+    const [run, runAtEnd] = this.about.runs.map((each) => new RegExp(each, "u"));
+    return run.test(source) ? target : target.replace(runAtEnd, "$1");
+  }
+
   // The translations of one segment, best first, each once and without blank ones.
   async hypotheses(segment, { most, pause }) {
     const beam = Math.max(5, most);
     const found = (await this.search(segment.ids, { beam, most, pause })).hypotheses;
     const byText = new Map();
     for (const { ids, node } of found) {
-      const text = this.target.decode(ids).trim();
+      const text = this.withoutRun(segment.text, this.target.decode(ids).trim());
       const reading = text.split(/\s+/).join(" ").replace(/(?<!\.) ?[.。．｡।۔።]$/, "");
       if ((reading || !byText.size) && !byText.has(reading))
         byText.set(reading, { text, logProbability: node.logProbability });
@@ -160,9 +169,10 @@ export class Engine {
       for (const each of hypotheses) {
         await pause();
         const written = text.slice(segment.start, segment.end);
-        each.alignment = typed(this.align(segment.text, each.text), segment.text, written);
+        const found = this.align(segment.text, each.text);
+        each.alignment = typed(found, segment.text, written);
+        each.doubts = this.doubts.of(segment.text, each.text, found);
         if (segment.capitals) each.text = each.text.toUpperCase();
-        each.doubts = [];
       }
       const between = this.preprocessing.visible(text.slice(end, segment.start));
       whole += segments.length && ["", " "].includes(between) ? this.preprocessing.gap : between;
