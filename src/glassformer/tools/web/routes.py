@@ -135,10 +135,7 @@ class Api:
         return Response(counters, media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
-        """LibreTranslate's `/translate` takes JSON, form or query, and gives `translatedText`.
-
-        Beside LibreTranslate's members the answer has `doubts`, if there are reasons to doubt.
-        """
+        """LibreTranslate's `/translate` takes JSON, form or query, and gives `translatedText`."""
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
         response = await self.documents(request, asked)
         documents = response.documents

@@ -159,8 +159,11 @@ class Service:
             asked = profiles if target is None else {source: profiles[source] for source in pairs}
             shares = language_shares(sample, asked)
         if not any(shares.values()) and len(pairs) > 1:
+            letters = {*filter(str.isalpha, sample)}
             pairs = {
-                language: pair for language, pair in pairs.items() if self._reads(pair, sample)
+                language: pair
+                for language, pair in pairs.items()
+                if letters - {*unknown_letters(self.translator(pair).source_tokenizer, sample)}
             }
             if len(pairs) > _MOST_TRIED:
                 raise RefusedError(
@@ -175,11 +178,6 @@ class Service:
             for language, share in shares.items()
         ]
         return sorted(detected, key=lambda language: -language.confidence)
-
-    def _reads(self, pair: LanguagePair, text: str) -> bool:
-        """Whether the pair's translator has a subword for a letter of the text."""
-        letters = {*filter(str.isalpha, text)}
-        return letters != {*unknown_letters(self.translator(pair).source_tokenizer, text)}
 
     @cached_property
     def profiles(self) -> dict[str, str]:

@@ -1,7 +1,7 @@
 // Reasons to doubt a translation. The twin of glassformer/alignment/doubts.py.
 
 import { protectedSpans } from "./edges.js";
-import { hasLetters, isSpaced, words } from "./words.js";
+import { hasLetters, isLetterAlone, words } from "./words.js";
 
 const NUMBER = /\p{Nd}{1,18}(?:[.,'’\u00a0\u202f]\p{Nd}{3}(?!\p{Nd})){0,5}/gu;
 const LEAST = 25; // a translation may have a smaller number as a word
@@ -12,70 +12,70 @@ export class Doubts {
   // `longest`: the 99th percentile of the training's lengths, or null. `spans`: the pattern of
   // protected spans. The tokenizers are those of source and target.
   constructor({ longest, spans, source, target }) {
-    Object.assign(this, { longest, source, target });
-    this.spans = new RegExp(spans, "gu");
+    Object.assign(this, { longest, source, target, spans: new RegExp(spans, "gu") });
   }
 
   // One sentence for each reason. `source`: a segment as the model reads it, with `links` to the
   // words of `target`.
   of(source, target, links) {
-    const reasons = [];
-    if (this.longest !== null && [...source].length > this.longest)
-      reasons.push("The text is longer than 99 of 100 texts of the training.");
-    if (source !== target && knowsNoWord(this.source, source))
-      reasons.push("The training had hardly any word of the text.");
-    const letters = [[this.source, source], [this.target, target]].flatMap((side) =>
-      unknownLetters(...side),
-    );
-    for (const [reason, items] of [
-      ["The training had hardly any text with these letters", letters],
-      ["The translation lacks these numbers of the text", lostNumbers(source, target)],
-      ["The translation lacks these parts, which should stay", this.lostSpans(source, target)],
-    ]) {
-      const names = [...new Set(items)];
-      if (!names.length) continue;
-      const ending = names.length <= SHOWN ? "." : " …";
-      reasons.push(`${reason}: ${names.slice(0, SHOWN).join(", ")}${ending}`);
-    }
+    const letters = [...unknown(this.source, source), ...unknown(this.target, target)];
     const characters = [...source];
-    const linked = ([start, end]) =>
-      target.includes(characters.slice(start, end).join("")) ||
-      links.some((link) => link.source[0] < end && start < link.source[1]);
     const all = words(source).filter(([start]) => /[\p{L}\p{N}]/u.test(characters[start]));
-    if (all.filter(linked).length < all.length / 2)
-      reasons.push("Fewer than half of the text's words are aligned with the translation.");
-    return reasons;
+    const aligned = all.filter(
+      ([start, end]) =>
+        target.includes(characters.slice(start, end).join("")) ||
+        links.some((link) => link.source[0] < end && start < link.source[1]),
+    );
+    return [
+      this.longest !== null &&
+        characters.length > this.longest &&
+        "The text is longer than 99 of 100 texts of the training.",
+      source !== target &&
+        knowsNoWord(this.source, source) &&
+        "The training had hardly any word of the text.",
+      named("The training had hardly any text with these letters", letters),
+      named("The translation lacks these numbers of the text", lostNumbers(source, target)),
+      named("The translation lacks these parts, which should stay", this.lost(source, target)),
+      aligned.length < all.length / 2 &&
+        "Fewer than half of the text's words are aligned with the translation.",
+    ].filter(Boolean);
   }
 
   // The protected spans that the target lacks.
-  lostSpans(source, target) {
-    const spansOf = (text) =>
-      [...protectedSpans(text, this.spans)].flatMap(({ kind, span }) =>
-        VARIED.includes(kind) ? [] : [span],
-      );
-    const [wanted, there] = [spansOf(source), spansOf(target)];
+  lost(source, target) {
+    const [wanted, there] = [source, target].map((text) =>
+      [...protectedSpans(text, this.spans)]
+        .filter(({ kind }) => !VARIED.includes(kind))
+        .map(({ span }) => span),
+    );
     const count = (all, span) => all.filter((each) => each === span).length;
     return wanted.filter((span) => count(wanted, span) > count(there, span));
   }
 }
 
+function named(reason, items) {
+  const names = [...new Set(items)];
+  const ending = names.length <= SHOWN ? "." : " …";
+  return names.length > 0 && `${reason}: ${names.slice(0, SHOWN).join(", ")}${ending}`;
+}
+
 // Whether the text has words, and the tokenizer takes each of them apart.
-export function knowsNoWord(tokenizer, text) {
+function knowsNoWord(tokenizer, text) {
   const letters = [...text];
   const found = words(text)
-    .map((span) => letters.slice(...span))
-    .filter((word) => word.some(hasLetters) && !/\p{Nd}/u.test(word.join("")))
-    .filter((word) => word.length > 1 || !isSpaced(word[0]));
+    .map((span) => letters.slice(...span).join(""))
+    .filter((word) => hasLetters(word) && !/\p{Nd}/u.test(word) && !isLetterAlone(word));
   const knows = (word) => {
-    const ids = tokenizer.encode(word.join("")).slice(tokenizer.prefix.length);
-    const size = [...word.join("").normalize("NFD")].length; // a Hangul syllable has several letters
-    return ids.every((id) => tokenizer.knows(id)) && (word.length === 1 || size >= 2 * ids.length);
+    const ids = tokenizer.encode(word).slice(tokenizer.prefix.length);
+    const size = [...word.normalize("NFD")].length; // a Hangul syllable has several letters
+    const whole = [...word].length === 1 || size >= 2 * ids.length;
+    return whole && ids.every((id) => tokenizer.knows(id));
   };
   return found.length > 0 && !found.some(knows);
 }
 
 // The letters that have no subword.
-function unknownLetters(tokenizer, text) {
+function unknown(tokenizer, text) {
   const letters = [...new Set(text)].filter(hasLetters);
   letters.sort((a, b) => a.codePointAt(0) - b.codePointAt(0));
   return letters.filter((letter) => !tokenizer.knows(tokenizer.encode(letter).at(-1)));
@@ -94,11 +94,9 @@ function lostNumbers(source, target) {
   return wanted.filter((number) => Number(number) >= LEAST && !kept(number));
 }
 
-// The value of a digit of any script: each script has its ten digits in a row.
+// The value of a digit of any script, which has its ten digits in a row.
 function valueOf(digit) {
   const code = digit.normalize("NFKC").codePointAt(0);
-  const isDigit = (value) => /\p{Nd}/u.test(String.fromCodePoint(code - value - 1));
-  let value = 0;
-  while (value < 9 && isDigit(value)) value += 1;
-  return value;
+  const before = Array.from({ length: 9 }, (_, step) => String.fromCodePoint(code - step - 1));
+  return (before.findIndex((each) => !/\p{Nd}/u.test(each)) + 10) % 10;
 }

@@ -11,6 +11,10 @@ import { hasLetters, isSpace } from "./words.js";
 const SHORT = /(?<![\p{L}\p{N}_])(?:\p{Lu}|Mrs?|Ms|Dr|Prof|St|Mme|Mlle|Vol|vol|approx)\.\s*$/u;
 const ORDINAL = /(?<![\p{L}\p{N}_])(?:\d{1,3}|[IVXLC]+)\.\s*$/u;
 
+// The shortest parts that NFC can treat alone; \0 stands for a character that no reader sees.
+const HANGUL = "(?:[\\u1100-\\u1112]\\0*[\\u1161-\\u1175]|[가-힣])(?:\\0*[\\u11a8-\\u11c2])?";
+const CLUSTER = new RegExp(`(?:${HANGUL}|[^\\0])(?:\\0*\\p{M})*`, "gu");
+
 const size = (text) => [...text].length;
 const ascii = (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0);
 
@@ -51,47 +55,24 @@ export class Preprocessing {
 
   // The normalised text, and the place of each of its units (UTF-16) in the text, and of its end.
   withPlaces(text) {
-    if (this.normalised(text) === text)
-      return { text, places: Array.from({ length: text.length + 1 }, (_, place) => place) };
+    if (this.normalised(text) === text) return { text, places: [...Array(text.length + 1).keys()] };
+    const masked = text.replace(this.invisible, (gone) => "\0".repeat(gone.length));
     let [normalised, end] = ["", 0];
     const places = [];
-    for (const { cluster, stands } of this.clusters(text)) {
-      const joined = [...this.composed(cluster)];
-      joined.forEach((character, number) => {
-        const space = isSpace(character);
+    for (const { 0: cluster, index } of masked.matchAll(CLUSTER)) {
+      const stands = [...cluster.matchAll(/[^\0]/gu)].map((each) => index + each.index);
+      const letters = [...this.composed(cluster.replaceAll("\0", ""))];
+      letters.forEach((letter, number) => {
+        const space = isSpace(letter);
         if (space && (!normalised || normalised.endsWith(" "))) return;
-        const added = space ? " " : character;
-        const place = joined.length === stands.length ? stands[number] : stands[0];
-        normalised += added;
-        for (let unit = 0; unit < added.length; unit += 1) places.push(place + unit);
+        normalised += space ? " " : letter;
+        const place = letters.length === stands.length ? stands[number] : index;
+        places.push(...Array(letter.length).fill(place));
       });
-      if (!isSpace(cluster)) end = stands.at(-1) + [...cluster].at(-1).length;
+      if (!isSpace(cluster)) end = index + cluster.length;
     }
-    if (normalised.endsWith(" ")) [normalised] = [normalised.slice(0, -1), places.pop()];
-    return { text: normalised, places: [...places, end] };
-  }
-
-  // The shortest parts of the text that NFC can treat alone, and the places of their characters.
-  *clusters(text) {
-    const gone = new Set();
-    for (const { 0: unseen, index } of text.matchAll(this.invisible))
-      for (let unit = 0; unit < unseen.length; unit += 1) gone.add(index + unit);
-    const joins = (cluster, added) =>
-      /\p{M}/u.test(added) ||
-      this.composed(cluster) + this.composed(added) !== this.composed(cluster + added);
-    let [cluster, stands, place] = ["", [], 0];
-    for (const character of text) {
-      if (!gone.has(place)) {
-        if (cluster && !joins(cluster, character)) {
-          yield { cluster, stands };
-          [cluster, stands] = ["", []];
-        }
-        cluster += character;
-        stands.push(place);
-      }
-      place += character.length;
-    }
-    if (cluster) yield { cluster, stands };
+    const kept = normalised.replace(/ $/, "");
+    return { text: kept, places: [...places.slice(0, kept.length), end] };
   }
 
   // The text without invisible characters, but with those of private use, as bullets are.
@@ -194,13 +175,12 @@ export class Preprocessing {
   within(unit, tokenizer) {
     const ids = tokenizer.encode(unit.text);
     if (ids.length <= this.longest) return [{ ...unit, ids }];
-    let start = 0;
+    let end = 0;
     return this.split(unit.text, tokenizer).flatMap((part) => {
-      const [from, to] = [start, start + part.length];
-      start = to;
-      return this.unit(unit, [from, to]).map((piece) => {
-        return { ...piece, capitals: unit.capitals, ids: tokenizer.encode(piece.text) };
-      });
+      end += part.length;
+      const pieces = this.unit(unit, [end - part.length, end]);
+      const { capitals } = unit;
+      return pieces.map((piece) => ({ ...piece, capitals, ids: tokenizer.encode(piece.text) }));
     });
   }
 
@@ -209,23 +189,26 @@ export class Preprocessing {
     const letters = [...text];
     const { length } = letters;
     if (length <= 1 || tokenizer.encode(text).length <= this.longest) return [text];
-    let cut = Math.floor(length / 2);
-    for (const pattern of this.breaks) {
-      let [end, at] = [0, 0];
-      const ends = [...text.matchAll(pattern)].map(({ 0: found, index }) => {
-        end += size(text.slice(at, index + found.length));
-        at = index + found.length;
-        return end;
-      });
-      const inside = ends.filter((place) => place / length > 0.25 && place / length < 0.75);
-      if (!inside.length) continue;
-      const far = (place) => Math.abs(place - length / 2);
-      cut = inside.reduce((best, place) => (far(place) < far(best) ? place : best));
-      break;
-    }
+    const places = this.breaks.map((pattern) => {
+      const ends = endsOf(text, pattern);
+      return ends.filter((end) => end / length > 0.25 && end / length < 0.75);
+    });
+    const far = (end) => Math.abs(end - length / 2);
+    const best = places.find((ends) => ends.length) ?? [Math.floor(length / 2)];
+    const cut = best.reduce((nearest, end) => (far(end) < far(nearest) ? end : nearest));
     const halves = [letters.slice(0, cut), letters.slice(cut)];
     return halves.flatMap((half) => this.split(half.join(""), tokenizer));
   }
+}
+
+// The ends of a pattern's matches, in characters.
+function endsOf(text, pattern) {
+  let [end, place] = [0, 0];
+  return [...text.matchAll(pattern)].map(({ 0: found, index }) => {
+    end += size(text.slice(place, index + found.length));
+    place = index + found.length;
+    return end;
+  });
 }
 
 // A text of several words in capitals alone, in lower case but for the first letter; else null.
