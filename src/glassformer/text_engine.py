@@ -34,8 +34,9 @@ __all__ = [
 ]
 
 _AS_TYPED = Preprocessing()
-# A word three times in a row, and a word four times or more at the end.
-RUNS = [r"(?<!\w)(\w+)(?:\W{1,3}\1(?!\w))" + times for times in ("{2}", r"{3,}(?=\W*$)")]
+# One to four words three times in a row, and four times or more at the end.
+_WORDS = r"(?<!\w)(\w++(?:\W{1,3}+\w++){0,3}?)(?:\W{1,3}+\1(?!\w))"
+RUNS = [_WORDS + "{2}", _WORDS + r"{3,}(?=\W*$)"]
 _RUN, _RUN_AT_END = map(re.compile, RUNS)
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of some script, but not three dots
 
@@ -277,14 +278,13 @@ class TextEngine:
 
 
 def without_run(source: str, target: str) -> str:
-    """``target`` with one word in the place of a run of this word at the end.
+    """``target`` without a run of the same words at its end, unless the source has a run too.
 
-    A weak model repeats a word without an end. If the source repeats a word too, the run stays.
-
-    >>> without_run("A dog.", "Ein Hund, Hund, Hund, Hund."), without_run("ho ho ho", "ha ha ha ha")
-    ('Ein Hund.', 'ha ha ha ha')
+    >>> without_run("A dog.", "Ein Hund, ein Hund, ein Hund, ein Hund, ein Hund.")
+    'Ein Hund, ein Hund.'
     """
-    return target if _RUN.search(source) else _RUN_AT_END.sub(r"\1", target)
+    cut = _RUN_AT_END.sub(r"\1", target)
+    return target if cut == target or _RUN.search(source) else cut
 
 
 def with_alternatives(translations: Iterable[Translation]) -> Translation:
