@@ -47,10 +47,10 @@ export default function ({ model, texts, readings }) {
     };
     return texts.map((text) => ({
       lines: preprocessing.lines(text).map(sentences),
-      segments: preprocessing.segments(text, tokenizer).map(({ start, end, ...segment }) => ({
-        ...segment,
-        span: [places(text, start), places(text, end)],
-      })),
+      segments: preprocessing.segments(text, tokenizer).map(({ start, end, ...segment }) => {
+        const { text: read, capitals, ids } = segment;
+        return { text: read, capitals, ids, span: [places(text, start), places(text, end)] };
+      }),
     }));
   });
 }

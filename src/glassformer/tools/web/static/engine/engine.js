@@ -2,7 +2,7 @@
 // After glassformer/text_engine.py and translator.py.
 
 import { Doubts } from "./doubts.js";
-import { Preprocessing } from "./segments.js";
+import { Preprocessing, size } from "./segments.js";
 import { beamSearch, OutputRules } from "./search.js";
 import { logSum } from "./tensor.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -160,38 +160,30 @@ export class Engine {
   // segment `progress` gets the answer so far and the number of all segments.
   async translate(text, { alternatives = 0, signal, progress } = {}) {
     const pause = pauses(signal);
-    const count = (end) => [...text.slice(0, end)].length;
+    const count = (end) => size(text.slice(0, end));
     const segments = [];
     let [whole, end] = ["", 0];
     const all = this.segments(text);
     for (const segment of all) {
+      const units = (place) => [...segment.text].slice(0, place).join("").length;
+      const typed = (place) => size(text.slice(segment.start, segment.places[units(place)]));
       const hypotheses = await this.hypotheses(segment, { most: alternatives + 1, pause });
       for (const each of hypotheses) {
         await pause();
-        const written = text.slice(segment.start, segment.end);
         const found = this.align(segment.text, each.text);
-        each.alignment = typed(found, segment.text, written);
+        each.alignment = found.map((link) => ({ ...link, source: link.source.map(typed) }));
         each.doubts = this.doubts.of(segment.text, each.text, found);
         if (segment.capitals) each.text = each.text.toUpperCase();
       }
       const between = this.preprocessing.visible(text.slice(end, segment.start));
       whole += segments.length && ["", " "].includes(between) ? this.preprocessing.gap : between;
-      const start = [...whole].length;
+      const start = size(whole);
       whole += hypotheses[0].text;
       end = segment.end;
       const source = [count(segment.start), count(end)];
-      segments.push({ source, target: [start, [...whole].length], hypotheses });
+      segments.push({ source, target: [start, size(whole)], hypotheses });
       progress?.({ text: whole, segments: [...segments] }, all.length);
     }
     return { text: whole + this.preprocessing.visible(text.slice(end)), segments };
   }
-}
-
-// The links with their sources in the segment as typed. Normalisation leaves the words in their
-// order; if it joins some of them, nobody knows which is which.
-function typed(found, read, written) {
-  const [from, to] = [words(read), words(written)];
-  if (from.length !== to.length) return [];
-  const places = new Map(from.map((span, place) => [span.join(), to[place]]));
-  return found.map((link) => ({ ...link, source: places.get(link.source.join()) }));
 }

@@ -15,7 +15,7 @@ const ORDINAL = /(?<![\p{L}\p{N}_])(?:\d{1,3}|[IVXLC]+)\.\s*$/u;
 const HANGUL = "(?:[\\u1100-\\u1112]\\0*[\\u1161-\\u1175]|[가-힣])(?:\\0*[\\u11a8-\\u11c2])?";
 const CLUSTER = new RegExp(`(?:${HANGUL}|[^\\0])(?:\\0*\\p{M})*`, "gu");
 
-const size = (text) => [...text].length;
+export const size = (text) => [...text].length;
 const ascii = (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0);
 
 export class Preprocessing {
@@ -81,7 +81,8 @@ export class Preprocessing {
     return this.invisible ? text.replace(this.invisible, kept) : text;
   }
 
-  // The segments of a text, each with its ids and its span in the text as typed (in UTF-16).
+  // The segments of a text, each with its ids, its span in the text as typed (in UTF-16), and the
+  // place there of each of its units.
   segments(text, tokenizer) {
     const units = this.lines(text).flatMap((line) =>
       this.parts(line.text).flatMap((span) => this.unit(line, span, this.edges)),
@@ -90,7 +91,7 @@ export class Preprocessing {
       .filter(({ text: read }) => this.numbers || hasLetters(read))
       .map((unit) => this.inKnownCase(unit, tokenizer))
       .flatMap((unit) => this.within(unit, tokenizer))
-      .map(({ places, ...segment }) => ({ ...segment, start: places[0], end: places.at(-1) }));
+      .map((unit) => ({ ...unit, start: unit.places[0], end: unit.places.at(-1) }));
   }
 
   // The lines, or the cells of a table's lines, normalised and with their places.
