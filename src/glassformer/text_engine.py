@@ -22,6 +22,7 @@ from glassformer.support.reading import reading, told
 from glassformer.support.threads import in_order
 
 __all__ = [
+    "RUNS",
     "DecodingParts",
     "SegmentTranslation",
     "TextEngine",
@@ -29,9 +30,14 @@ __all__ = [
     "itself",
     "torch_engine",
     "with_alternatives",
+    "without_run",
 ]
 
 _AS_TYPED = Preprocessing()
+# One to four words three times in a row, and four times or more at the end.
+_WORDS = r"(?<!\w)(\w++(?:\W{1,3}+\w++){0,3}?)(?:\W{1,3}+\1(?!\w))"
+RUNS = [_WORDS + "{2}", _WORDS + r"{3,}(?=\W*$)"]
+_RUN, _RUN_AT_END = map(re.compile, RUNS)
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of some script, but not three dots
 
 
@@ -244,7 +250,12 @@ class TextEngine:
                 self.joined(
                     text,
                     [
-                        SegmentTranslation(segment, next(decoded), (0, 0), hypothesis.score)
+                        SegmentTranslation(
+                            segment,
+                            without_run(segment.text, next(decoded)),
+                            (0, 0),
+                            hypothesis.score,
+                        )
                         for segment, hypothesis in zip(row, chosen, strict=True)
                     ],
                 )
@@ -264,6 +275,16 @@ class TextEngine:
         segments = tuple(replace(part, span=span) for part, span in placed)
         score = fsum(part.score for part in parts) / len(parts)
         return Translation(whole, score, segments=segments)
+
+
+def without_run(source: str, target: str) -> str:
+    """``target`` without a run of the same words at its end, unless the source has a run too.
+
+    >>> without_run("A dog.", "Ein Hund, ein Hund, ein Hund, ein Hund, ein Hund.")
+    'Ein Hund, ein Hund.'
+    """
+    cut = _RUN_AT_END.sub(r"\1", target)
+    return target if cut == target or _RUN.search(source) else cut
 
 
 def with_alternatives(translations: Iterable[Translation]) -> Translation:

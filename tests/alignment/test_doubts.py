@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.alignment.doubts import doubts, lost_numbers
+from glassformer.alignment.doubts import NO_WORD, doubts, lost_numbers
 from glassformer.bundle import load_bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES, SourceLengths
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.words import Link, words
 from glassformer.text_engine import Translation
 from tests.tables import every
@@ -16,7 +17,9 @@ SOURCE = "Two men sit in 1998."
 
 @pytest.fixture(scope="module")
 def bundle(bundle_directory):
-    return replace(load_bundle(bundle_directory), source_lengths=SourceLengths(10, 40, 0.0))
+    known = train_tokenizer(["Two men sit in 1998.", "One man sits."] * 9, vocab_size=310)
+    lengths = SourceLengths(10, 40, 0.0)
+    return replace(load_bundle(bundle_directory), source_tokenizer=known, source_lengths=lengths)
 
 
 def aligned(source: str, target: str, share: float = 1.0) -> Translation:
@@ -52,7 +55,7 @@ def test_numbers_that_are_lost(bundle):
     ]
     years = " ".join(map(str, range(1990, 2020)))
     [*_, found] = doubts(bundle, years, aligned(years, "Zwei"))
-    assert found.endswith("1990, 1991, 1992, 1993, 1994, 1995, …")
+    assert found.endswith("1990, 1991, 1992, 1993, 1994, 1995 …")
 
 
 def test_words_that_nothing_is_aligned_with(bundle):
@@ -60,6 +63,30 @@ def test_words_that_nothing_is_aligned_with(bundle):
     assert doubts(bundle, SOURCE, aligned(SOURCE, "1998", share=0.2)) == [found]
     assert doubts(bundle, SOURCE, aligned(SOURCE, "1998", share=0.5)) == []
     assert doubts(bundle, "1998", aligned("1998", "1998", share=0)) == []  # it is copied
+
+
+@every(
+    ("source", "doubted"),
+    [
+        ("hello world", True),
+        ("HELLO WORLD!", True),
+        ("Schöne Grüße aus 日本", True),
+        ("Two cats sat.", False),
+        ("TWO MEN SIT.", False),  # the model reads them in lower case
+        ("B 12", False),
+        ("AB12 3rd", False),
+    ],
+)
+def test_a_text_without_a_known_word(bundle, source, doubted):
+    bundle = replace(bundle, normalisation="text")
+    assert (NO_WORD in doubts(bundle, source, Translation("9. Juni", 0.0))) is doubted
+    assert NO_WORD not in doubts(bundle, source, Translation(source, 0.0))  # it is copied
+
+
+def test_spans_that_are_lost(bundle):
+    source = "Two {n} men, {n}, sit at https://a.org/x, 5 km, F16."
+    *_, found = doubts(bundle, source, Translation("Zwei {n} Männer", 0.0))
+    assert found == "The translation lacks these parts, which should stay: {n}, https://a.org/x."
 
 
 @every(

@@ -1,36 +1,51 @@
 """Reasons to doubt a translation; all reasons are facts, as a model is sure of bad ones too."""
 
 import re
-from textwrap import shorten
+import sys
+from collections import Counter
 
 from glassformer.bundle import Bundle
-from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SINGLE_SENTENCES
-from glassformer.data.words import unknown_letters, words
+from glassformer.data.protected import protected_spans
+from glassformer.data.words import knows_no_word, unknown_letters, words
 from glassformer.text_engine import Translation
 
-__all__ = ["doubts", "lost_numbers"]
+__all__ = ["NO_WORD", "doubts", "invented", "lost_numbers"]
+
+NO_WORD = "The training had hardly any word of the text."
 
 _NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
 _LEAST = 25  # a translation may have a smaller number as a word, or 15 o'clock as 3 o'clock
+_VARIED = ("measure", "identifier")  # kinds that a translation may write otherwise
+_SHOWN = 6  # letters, numbers or other parts of a text
 
 
 def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
-    """One sentence for each reason to doubt the translation of ``source``, which is one segment."""
+    """One sentence for each reason to doubt the translation of ``source``, which is one segment.
+
+    Without an alignment, nothing is said of the words that no word is aligned with.
+    """
     target, lengths, reasons = translation.text, bundle.source_lengths, []
     if lengths and lengths != SINGLE_SENTENCES and len(source) > lengths.longest:
         reasons.append("The text is longer than 99 of 100 texts of the training.")
-    read = normaliser(bundle.normalisation)(source)
-    letters = unknown_letters(bundle.source_tokenizer, read)
+    if invented(bundle, source, target):
+        reasons.append(NO_WORD)
+    tokenizer = bundle.source_tokenizer
+    letters = unknown_letters(tokenizer, source)  # none for most texts
+    letters = letters and unknown_letters(tokenizer, _read(bundle, source))
     letters += unknown_letters(bundle.target_tokenizer, target)
     for reason, items in (
         ("The training had hardly any text with these letters", letters),
         ("The translation lacks these numbers of the text", lost_numbers(source, target)),
+        ("The translation lacks these parts, which should stay", _lost_spans(source, target)),
     ):
         if items:
-            named = shorten(", ".join(dict.fromkeys(items)), 40, placeholder=" …")
-            reasons.append(f"{reason}: {named}.".replace("….", "…"))
-    links = {link.source for link in translation.alignment or ()}
+            names = [*dict.fromkeys(items)]
+            ending = "." if len(names) <= _SHOWN else " …"
+            reasons.append(f"{reason}: {', '.join(names[:_SHOWN])}{ending}")
+    if translation.alignment is None:
+        return reasons
+    links = {link.source for link in translation.alignment}
     aligned = [
         source[start:end] in target or any(a < end and start < b for a, b in links)
         for start, end in words(source)
@@ -39,6 +54,29 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
     if sum(aligned) < len(aligned) / 2:  # none of 300 sentences of Multi30k's test
         reasons.append("Fewer than half of the text's words are aligned with the translation.")
     return reasons
+
+
+def invented(bundle: Bundle, source: str, target: str) -> bool:
+    """Whether the model knows no word of ``source``, and ``target`` is another text."""
+    tokenizer = bundle.source_tokenizer
+    unknown = source != target and knows_no_word(tokenizer, source)  # False for most texts
+    return unknown and knows_no_word(tokenizer, _read(bundle, source))
+
+
+def _read(bundle: Bundle, source: str) -> str:
+    """The text that the model reads of ``source``."""
+    tokenizer = bundle.source_tokenizer
+    [row] = bundle.preprocessing.segments([source], tokenizer, limit=sys.maxsize, split=False)
+    return " ".join(segment.text for segment in row)
+
+
+def _lost_spans(source: str, target: str) -> list[str]:
+    """The protected spans that the target lacks."""
+    wanted, there = (
+        Counter(text[s.start : s.end] for s in protected_spans(text) if s.kind not in _VARIED)
+        for text in (source, target)
+    )
+    return list(wanted - there)
 
 
 def lost_numbers(source: str, target: str) -> list[str]:

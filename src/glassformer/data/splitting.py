@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from glassformer.data.words import has_letters
 from glassformer.support.languages import language_of
 
-__all__ = ["has_ordinals", "sentence_spans", "split_long"]
+__all__ = ["BREAKS", "has_ordinals", "sentence_spans", "split_long"]
 
-# The patterns of places for a cut, best first: after a sentence, after a clause, at a space.
-_PLACES = (
+#: The patterns of places for a cut, best first: after a sentence, after a clause, at a space.
+BREAKS = (
     re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]\s*"),
     re.compile(r"[;:,–—]\s+|[、，；：]\s*"),
     re.compile(r"\s+"),
@@ -81,7 +81,7 @@ def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[s
     if len(text) <= 1 or length(text) <= limit:
         return [text]
     middle = len(text) / 2
-    for places in _PLACES:
+    for places in BREAKS:
         # A cut lies in the middle half, so that no segment is tiny.
         ends = [m.end() for m in places.finditer(text) if 0.25 < m.end() / len(text) < 0.75]
         if ends:

@@ -17,6 +17,7 @@ __all__ = [
     "Span",
     "has_letters",
     "is_unspaced",
+    "knows_no_word",
     "pharaoh",
     "subword_spans",
     "unknown_characters",
@@ -77,6 +78,9 @@ def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
     >>> unknown_letters(train_tokenizer(["the cat sat"] * 3, vocab_size=300), "thé cat 😀")
     ['é']
     """
+    [ids] = tokenizer.encode_batch([text], prefixed=False)
+    if tokenizer.byte_ids.isdisjoint(ids) and tokenizer.unk_id not in ids:
+        return []  # most texts
     return unknown_characters(tokenizer, sorted(filter(str.isalpha, {*text})))
 
 
@@ -86,6 +90,31 @@ def unknown_characters(tokenizer: Tokenizer, characters: Sequence[str]) -> list[
     subwords = [tokenizer.subword(*index) if index else "" for index in last]
     unknown = ("<0x", tokenizer.subword(tokenizer.unk_id))
     return [x for x, part in zip(characters, subwords, strict=True) if part.startswith(unknown)]
+
+
+def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
+    """Whether ``text`` has words, and the tokenizer takes each of them apart.
+
+    A known word has no bytes, and a subword of it has two letters or more on average. Words with
+    digits and words of one letter do not count.
+
+    >>> from glassformer.data.subword_training import train_tokenizer
+    >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=300)
+    >>> [knows_no_word(tokenizer, text) for text in ("a hello world", "hello cat", "A4 12")]
+    [True, False, False]
+    """
+    parts = (part[slice(*word)] for part in text.split() for word in words(part))
+    found = (word for word in parts if has_letters(word) and not any(map(str.isdecimal, word)))
+    known = (_knows(tokenizer, word) for word in found if len(word) > 1 or _kind(word) == "alone")
+    return not next(known, True) and not any(known)
+
+
+def _knows(tokenizer: Tokenizer, word: str) -> bool:
+    [ids] = tokenizer.encode_batch([word], prefixed=False)
+    if not tokenizer.byte_ids.isdisjoint(ids) or tokenizer.unk_id in ids:
+        return False
+    letters = unicodedata.normalize("NFD", word)  # a Hangul syllable has several
+    return len(word) == 1 or len(letters) >= 2 * len(ids)
 
 
 def words(text: str) -> list[Span]:

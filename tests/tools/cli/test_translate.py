@@ -20,7 +20,7 @@ from tests.tables import every
 
 
 @pytest.fixture
-def translate(bundle_directory, tmp_path, monkeypatch, capfdbinary):
+def told(bundle_directory, tmp_path, monkeypatch, capfdbinary):
     """Runs the command on bytes; gives the exit status, its output, and its errors."""
 
     def call(data: bytes, *words, bundle=bundle_directory):
@@ -31,6 +31,17 @@ def translate(bundle_directory, tmp_path, monkeypatch, capfdbinary):
             status = main(["translate", str(bundle), "--device", "cpu", *map(str, words)])
         said = capfdbinary.readouterr()
         return status, said.out, said.err.decode()
+
+    return call
+
+
+@pytest.fixture
+def translate(told):
+    """As `told`, without the line that the toy translator hardly knows a word."""
+
+    def call(data: bytes, *words, **options):
+        status, out, err = told(data, *words, **options)
+        return status, out, re.sub("glassformer: the training had hardly .*\n", "", err)
 
     return call
 
@@ -149,6 +160,19 @@ def test_protected_spans_are_kept_unless_told_otherwise(translate, translator):
     assert translate(data, "--beam", 1, "--no-protect") == (0, plain, "")
     assert "{name}" in kept[0]
     assert kept[1:] == [plain.decode().split("\n")[1], texts[2], ""]
+
+
+@pytest.mark.parametrize(
+    ("data", "format_"),
+    [(b"hello world\n2030\nthe hat\n", "text"), (b"<p>hello world<p>2030<p>the hat", "html")],
+)
+def test_texts_without_a_known_word_are_counted(told, data, format_):
+    _, _, err = told(data, "--format", format_)
+    assert err == (
+        "glassformer: the training had hardly any word of 1 text, such as 'hello world':"
+        " look at the translation\n"
+    )
+    assert told(b"the hat", "--format", format_)[2] == ""
 
 
 def test_an_html_document_is_translated_as_a_whole(translate, translator):

@@ -113,11 +113,11 @@ def test_of_several_sources_the_surest_translator_has_it(served, translator, mon
         }
     )
 
-    answer = client.post("/translate", json=QUESTION | {"q": "x" * 900, "source": "auto"}).json()
+    answer = client.post("/translate", json=QUESTION | {"q": "s" * 900, "source": "auto"}).json()
     assert answer["detectedLanguage"] == {"language": "fr", "confidence": 75}
     assert answer["translatedText"] == "fr"
-    assert samples[:2] == [["x" * 500]] * 2
-    assert [one["language"] for one in client.post("/detect", json={"q": "x"}).json()] == [
+    assert samples[:2] == [["s" * 500]] * 2
+    assert [one["language"] for one in client.post("/detect", json={"q": "s"}).json()] == [
         "fr",
         "de",
         "en",
@@ -224,7 +224,10 @@ def test_one_source_is_not_certain(served, translator):
 
 def test_letters_that_no_profile_has_go_to_the_translators(served, translator):
     client = served(with_profiles(translator, ("en", "de"), ("fr", "de")))
-    assert detected(client, "Привет, мир")[1] > 0
+    for letters in ("Привет, мир", "日本語", "😀"):  # nobody knows them
+        assert detected(client, letters)[1] == 0
+    assert "glassformer_batch_segments_count 0.0" in client.get("/metrics").text
+    assert detected(client, "gdgd")[1] > 0
     assert "glassformer_batch_segments_count 0.0" not in client.get("/metrics").text
 
 

@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
+from glassformer.alignment.doubts import NO_WORD
 from glassformer.data.terms import Terms
 from glassformer.tools.documents.html import translated_html
 from glassformer.tools.documents.protection import ProtectingTranslator
@@ -65,16 +66,17 @@ def test_a_text_is_translated_as_the_library_does(client, translator, sent):
     answer = client.post("/translate", **{sent: said})
 
     assert answer.status_code == 200
-    assert answer.json() == {"translatedText": translator.translate([TEXTS[1]], beam=1)[0].text}
+    [expected] = translator.translate([TEXTS[1]], beam=1)
+    assert answer.json().keys() - {"doubts"} == {"translatedText"}
+    assert answer.json()["translatedText"] == expected.text
 
 
 def test_a_list_is_answered_by_a_list(client, translator):
     found = [one.text for one in translator.translate(TEXTS, beam=1)]
 
-    assert ask(client, q=TEXTS).json() == {"translatedText": found}
-    assert ask(client, q=[TEXTS[2], "", TEXTS[0]]).json() == {
-        "translatedText": [found[2], "", found[0]]
-    }
+    assert ask(client, q=TEXTS).json()["translatedText"] == found
+    others = ask(client, q=[TEXTS[2], "", TEXTS[0]]).json()
+    assert others["translatedText"] == [found[2], "", found[0]]
 
 
 def test_lines_are_translated_one_by_one(client, translator):
@@ -82,7 +84,7 @@ def test_lines_are_translated_one_by_one(client, translator):
 
     answer = ask(client, q="{}\n\n  {}\r\n{}\n".format(*TEXTS)).json()
 
-    assert answer == {"translatedText": "{}\n\n  {}\r\n{}\n".format(*found)}
+    assert answer["translatedText"] == "{}\n\n  {}\r\n{}\n".format(*found)
 
 
 def test_html_is_translated_as_the_library_does(client, translator):
@@ -92,12 +94,13 @@ def test_html_is_translated_as_the_library_does(client, translator):
     answer = ask(client, q=text, format="html", alternatives=2)
     several = ask(client, q=[text, "<hr>", TEXTS[0]], format="html").json()["translatedText"]
 
-    assert answer.json() == {"translatedText": expected, "alternatives": []}
+    translation = {"translatedText": expected, "alternatives": [], "doubts": [NO_WORD]}
+    assert answer.json() == translation
     assert several == [expected, "<hr>", translator.translate([TEXTS[0]], beam=1)[0].text]
     assert "<pre>An old hat.</pre>" in expected
     question = {"q": text, "target": "de", "format": "html"}
     assert post(client, "/api/v1/translate", question).json()["documents"] == [
-        {"text": expected, "segments": [], "alternatives": []}
+        {"text": expected, "segments": [], "alternatives": [], "doubts": [NO_WORD]}
     ]
 
 
@@ -277,17 +280,14 @@ def test_a_share_is_the_probability_among_those_shown(client, translator):
     )
 
 
-def test_doubts_come_with_an_alignment(client):
-    asked = {"q": "An old hat of 1998.", "target": "de"}
-    doubts = [
-        document["segments"][0]["hypotheses"][0]["doubts"]
-        for alignment in (False, True)
-        for document in client.post(
-            "/api/v1/translate", json=asked | {"alignment": alignment}
-        ).json()["documents"]
-    ]
-    assert doubts[0] == []
-    assert "The translation lacks these numbers of the text: 1998." in doubts[1]
+def test_doubts_stand_beside_the_translation(client):
+    asked = {"q": ["An old hat of 1998.", "12"], "source": "en", "target": "de"}
+    richer = client.post("/api/v1/translate", json=asked).json()["documents"]
+    [first, second] = client.post("/translate", json=asked).json()["doubts"]
+    assert first == richer[0]["segments"][0]["hypotheses"][0]["doubts"] == richer[0]["doubts"]
+    assert "The translation lacks these numbers of the text: 1998." in first
+    assert second == []
+    assert "doubts" not in client.post("/translate", json=asked | {"q": "12"}).json()
 
 
 def test_alignment_is_the_librarys(client, translator):

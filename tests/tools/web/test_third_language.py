@@ -63,7 +63,7 @@ def test_two_translations_have_no_segments(client):
     [document] = ask(client, "/api/v1/translate", alignment=True).json()["documents"]
 
     text = translated(client, TEXT, "de", "fr")
-    assert document == {"text": text, "segments": [], "alternatives": []}
+    assert document == {"text": text, "segments": [], "alternatives": [], "doubts": []}
 
 
 def test_terms_and_traces_need_a_translator(client):

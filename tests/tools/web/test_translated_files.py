@@ -34,6 +34,15 @@ def test_a_file_is_translated_and_fetched(client, translator):
     assert ".docx" in settings["supportedFilesFormat"]
 
 
+def test_texts_without_a_known_word_are_counted(client):
+    known, unknown = (SRT.replace(b"A dog runs.", text) for text in (b"the hat", b"hello world"))
+    answers = [send(client, data).json() for data in (known, known + b"\n" + unknown)]
+    assert "doubts" not in answers[0]
+    assert answers[1]["doubts"] == ["The training had hardly any word of 1 text."]
+    html = send(client, b"<p>hello world</p><p>the hat</p>", "a.html").json()
+    assert html["doubts"] == answers[1]["doubts"]
+
+
 def test_text_and_html_files_are_translated_as_texts_are(client):
     question = {"q": "A dog runs.\n\nAn old hat.", "source": "en", "target": "de"}
     expected = client.post("/translate", json=question).json()["translatedText"]

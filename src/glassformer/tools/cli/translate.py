@@ -8,12 +8,13 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Unpack, cast
 
 from pydantic import Field, model_validator
 
@@ -33,6 +34,7 @@ from glassformer.support.progress import shown_progress, working
 from glassformer.tools.cli.loading import LoadingOptions, parts_of
 
 if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
     from glassformer.data.terms import Terms
     from glassformer.tools.documents.protection import TextTranslator
     from glassformer.translator import Sampling, TranslateSettings, Translation
@@ -151,13 +153,42 @@ def run(options: TranslateOptions) -> int:
     with parts_of(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)
         protecting = ProtectingTranslator(translator) if options.protect else translator
+        watching = _Watching(protecting, translator.bundle)
+        watched = cast("TextTranslator", watching)
         if options.format != "text":
             _, language = translator.bundle.languages or (None, None)
-            _translate_file(protecting, options, glossary, language=language)
+            _translate_file(watched, options, glossary, language=language)
         else:
             threads = translator.engine.threads if translator.engine else 1
-            _translate_input(protecting, options, glossary, threads=threads)
+            _translate_input(watched, options, glossary, threads=threads)
+    if unknown := watching.unknown:
+        texts, first = counted(len(unknown), "text"), shorten(unknown[0], 40, placeholder=" …")
+        print(
+            f"glassformer: the training had hardly any word of {texts}, such as {first!r}:"
+            " look at the translation",
+            file=sys.stderr,
+        )
     return 0
+
+
+@dataclass(frozen=True)
+class _Watching:
+    """Translates as ``translator`` does, and collects texts of which the model knows no word."""
+
+    translator: TextTranslator
+    bundle: Bundle
+    unknown: list[str] = field(default_factory=list)
+
+    def translate(
+        self, texts: Sequence[str], **options: Unpack[TranslateSettings]
+    ) -> list[Translation]:
+        """The translations of ``translator``."""
+        from glassformer.alignment.doubts import invented
+
+        translations = self.translator.translate(texts, **options)
+        pairs = zip(texts, translations, strict=True)
+        self.unknown.extend(text for text, best in pairs if invented(self.bundle, text, best.text))
+        return translations
 
 
 def _translate_file(

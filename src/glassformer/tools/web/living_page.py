@@ -26,14 +26,16 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle, fact_text
 from glassformer.config import EXTRA_LENGTH
 from glassformer.data.normaliser import INVISIBLE
-from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing
-from glassformer.data.splitting import has_ordinals
+from glassformer.data.preprocessing import LONGEST_SOURCE, SINGLE_SENTENCES, Preprocessing
+from glassformer.data.protected import SPANS
+from glassformer.data.splitting import BREAKS, has_ordinals
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import is_unspaced
 from glassformer.model.transformer import Transformer
 from glassformer.support.errors import UsageError, check_choice
 from glassformer.support.files import write_atomically
 from glassformer.support.tensors import load_weights, weights
+from glassformer.text_engine import RUNS
 from glassformer.tools.inspection.capture import capture
 from glassformer.tools.inspection.figure1 import figure1
 from glassformer.tools.inspection.trace.build import trace
@@ -126,12 +128,17 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
                 if bundle.normalisation == "text"
                 else None
             ),
-            "sentences": lengths is not None and not lengths.has_several,
+            "together": lengths and lengths.has_several * lengths.longest,
+            "longest": min(LONGEST_SOURCE, bundle.model.config.longest_source),
+            "breaks": [js_pattern(place.pattern) for place in BREAKS],
             "numbers": bundle.preprocessing.reads_numbers,
             "ordinals": has_ordinals(from_language),
             "gap": "" if is_unspaced(to_language) else " ",
             "cutting": cutting(bundle.preprocessing, source),
+            "spans": js_pattern(SPANS),
         },
+        "longest": lengths.longest if lengths and lengths != SINGLE_SENTENCES else None,
+        "runs": list(map(js_pattern, RUNS)),
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
         "parameters": sum(weight.numel() for weight in bundle.model.parameters()),
@@ -152,7 +159,8 @@ def cutting(preprocessing: Preprocessing, tokenizer: Tokenizer) -> dict[str, Any
     patterns = preprocessing.patterns(tokenizer)
     if patterns is None:
         return None
-    names = {"spans", "row", "rowCell", "cell", "mark", "sentence"}
+    names = {"row", "rowCell", "cell", "mark", "sentence"}
+    del patterns["spans"]
     return patterns | {name: js_pattern(str(patterns[name])) for name in names}
 
 

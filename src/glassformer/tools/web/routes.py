@@ -142,6 +142,8 @@ class Api:
         answer: dict[str, list[Any]] = {"translatedText": [each.text for each in documents]}
         if asked.alternatives:
             answer["alternatives"] = [each.alternatives for each in documents]
+        if any(each.doubts for each in documents):
+            answer["doubts"] = [each.doubts for each in documents]
         if response.detected:
             answer["detectedLanguage"] = [response.detected.model_dump()] * len(documents)
         if isinstance(asked.q, list):

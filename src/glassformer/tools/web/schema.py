@@ -171,7 +171,7 @@ class Alternative(BaseModel):
         description="Links between words, as spans in their segment; null if not asked for."
     )
     doubts: list[str] = Field(
-        [], description="Reasons to doubt the text, one sentence each; only with an alignment."
+        [], description="Reasons to doubt the text, one sentence each; one needs an alignment."
     )
 
 
@@ -189,6 +189,7 @@ class Document(BaseModel):
     text: str
     segments: list[TranslatedSegment] = []
     alternatives: list[str] = []
+    doubts: list[str] = Field([], description="Reasons to doubt the text, of all its segments.")
 
     @property
     def confidence(self) -> float:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
-from glassformer.alignment.doubts import doubts
+from glassformer.alignment.doubts import NO_WORD, doubts, invented
 from glassformer.config import BEAM
 from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.trigrams import language_shares
+from glassformer.data.words import unknown_letters
 from glassformer.support.errors import UsageError, counted
 from glassformer.support.language_names import language_name
 from glassformer.support.languages import standard_code
@@ -145,8 +146,8 @@ class Service:
         """The languages that the texts may have, the likeliest first.
 
         The profiles of the bundles decide by the first 500 characters. If a bundle has no profile,
-        or the text's letters are in none, the translators' confidence decides. With ``target``,
-        only languages of a pair with that target count.
+        or the text's letters are in none, the translators' confidence decides. Letters that no
+        translator knows give 0. With ``target``, only languages of a pair with that target count.
         """
         sources = {pair[0] for pair in self.pairs if target in (None, pair[1])}
         pairs = {pair[0]: pair for pair in self._all if pair[0] in sources}
@@ -157,7 +158,13 @@ class Service:
         if pairs.keys() <= profiles.keys():
             asked = profiles if target is None else {source: profiles[source] for source in pairs}
             shares = language_shares(sample, asked)
-        if not any(shares.values()) and len(pairs) > 1 and any(map(str.isalpha, sample)):
+        if not any(shares.values()) and len(pairs) > 1:
+            letters = {*filter(str.isalpha, sample)}
+            pairs = {
+                language: pair
+                for language, pair in pairs.items()
+                if letters - {*unknown_letters(self.translator(pair).source_tokenizer, sample)}
+            }
             if len(pairs) > _MOST_TRIED:
                 raise RefusedError(
                     400,
@@ -165,7 +172,7 @@ class Service:
                 )
             documents = [self.translate(pair, [sample]) for pair in pairs.values()]
             confidences = [document.confidence for [document] in await asyncio.gather(*documents)]
-            shares = dict(zip(pairs, confidences, strict=True))
+            shares |= zip(pairs, confidences, strict=True)
         detected = [
             DetectedLanguage(language=language, confidence=round(100 * share, 1))
             for language, share in shares.items()
@@ -334,9 +341,15 @@ class Service:
             )
         pairs = list(zip(flat, lengths, strict=True))
         rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
+        answers = [[next(rest) for _ in of_page] for of_page in units]
+        bundle = self.translator(pair).bundle
         return [
-            Document(text=page.written([next(rest) for _ in of_page], pair[1]))
-            for page, of_page in zip(pages, units, strict=True)
+            Document(
+                text=page.written(answer, pair[1]),
+                doubts=[NO_WORD]
+                * any(invented(bundle, x, y.text) for x, y in zip(texts, answer, strict=True)),
+            )
+            for page, texts, answer in zip(pages, units, answers, strict=True)
         ]
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
@@ -393,7 +406,7 @@ def _alternatives(translator: Translator, source: str, best: Translation) -> lis
             confidence=confidence,
             share=share,
             alignment=None if each.alignment is None else list(each.alignment),
-            doubts=[] if each.alignment is None else doubts(translator.bundle, source, each),
+            doubts=doubts(translator.bundle, source, each),
         )
         for each, confidence, share in zip(segment, confidences, shares, strict=True)
     ]
@@ -422,4 +435,10 @@ def _document(
         TranslatedSegment(source=segment.span, target=span, hypotheses=list(hypotheses))
         for segment, span, hypotheses in zip(row, spans, answers, strict=True)
     ]
-    return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
+    reasons = chain.from_iterable(answer[0].doubts for answer in answers)
+    return Document(
+        text=best,
+        segments=segments,
+        alternatives=[other for other, _ in others],
+        doubts=list(dict.fromkeys(reasons)),
+    )

@@ -19,6 +19,8 @@ from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 
+from glassformer.alignment.doubts import NO_WORD
+from glassformer.support.errors import counted
 from glassformer.tools.documents.files.formats import FORMATS, read_file
 from glassformer.tools.web.request_body import described, parse
 from glassformer.tools.web.routes import REFUSALS, Api
@@ -97,7 +99,7 @@ class FileApi:
             responses={404: {"model": ErrorResponse}},
         )
 
-    async def translate(self, request: Request) -> dict[str, str]:
+    async def translate(self, request: Request) -> dict[str, str | list[str]]:
         """LibreTranslate's `/translate_file` takes a form with a file, and gives an address.
 
         Raises RefusedError, or InputError if the file is damaged.
@@ -111,11 +113,19 @@ class FileApi:
             known = ", ".join(f".{each}" for each in FORMATS)
             raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
         target = self.api.service.code(asked.target)
-        written = await self.api.in_time(request, self._translated(request, asked, format_))
+        work = self._translated(request, asked, format_)
+        written, unknown = await self.api.in_time(request, work)
         key = self.store.add(written, f"{name.stem}_{target}.{format_}")
-        return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
+        address = f"{request.base_url}download_file/{key}"
+        if not unknown:
+            return {"translatedFileUrl": address}
+        doubt = NO_WORD.replace("the text", counted(unknown, "text"))
+        return {"translatedFileUrl": address, "doubts": [doubt]}
 
-    async def _translated(self, request: Request, asked: FileRequest, format: str) -> bytes:
+    async def _translated(
+        self, request: Request, asked: FileRequest, format: str
+    ) -> tuple[bytes, int]:
+        """The translated file, and the number of its texts without a known word."""
         content = await self._in_thread(read_file, asked.file.data, format)
         size, limit = sum(map(len, content.texts)), self.api.limits.max_chars
         if size > limit and not content.html:  # only subwords limit HTML
@@ -131,7 +141,9 @@ class FileApi:
             format="html" if content.html else "text",
         )
         response = await self.api.translated(question)
-        return await self._in_thread(content.write, [each.text for each in response.documents])
+        texts = [document.text for document in response.documents]
+        unknown = sum(NO_WORD in document.doubts for document in response.documents)
+        return await self._in_thread(content.write, texts), unknown
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -51,3 +51,93 @@ def _code_points(draw: random.Random) -> str:
 
 def _repeated(draw: random.Random) -> str:
     return draw.choice(_LETTERS) * draw.randint(1, 30)
+
+
+_MARKS = [
+    "",
+    "",
+    "",
+    "- ",
+    "* ",
+    "  \u2022 ",
+    "1. ",
+    "12.\t",
+    "> ",
+    ">> - ",
+    "## ",
+    "- [ ] ",
+    "(a) ",
+]
+_NAMES = [
+    "Name",
+    "an old dog",
+    "SNOW",
+    "17",
+    "9 h 30",
+    "",
+    "{n}",
+    "<b>dog</b>",
+    "(grass)",
+    "\uff11\uff12",
+]
+_SIGNS = [
+    "\u200b",
+    "\xa0",
+    "*",
+    "_",
+    "\u2014",
+    "{n}",
+    "[x]",
+    " \U0001f600",
+    "\xad",
+    "e\u0301",
+    "  ",
+]
+
+
+def laid_out_texts(count: int, seed: int) -> list[str]:
+    """Texts of several lines: paragraphs, lists, tables, rules, and lines of any length."""
+    draw = random.Random(seed)
+    ends = ["\n", "\n\n", "\r\n", " \n  ", "\n\u200b\n"]
+    return [
+        "".join(_line(draw) + draw.choice(ends) for _ in range(draw.randint(1, 5)))
+        for _ in range(count)
+    ]
+
+
+def _line(draw: random.Random) -> str:
+    kinds = [_paragraph, _paragraph, _signed, _row, _cells, _rule, _endless]
+    return draw.choice(_MARKS) + draw.choice(kinds)(draw)
+
+
+def _paragraph(draw: random.Random) -> str:
+    sentences = draw.choices(SENTENCES[:5], k=draw.choice([1, 1, 2, 3, 9]))
+    if draw.random() < 0.2:
+        sentences = [each if "'" in each else each.upper() for each in sentences]
+    return draw.choice([" ", "  "]).join(sentences)
+
+
+def _signed(draw: random.Random) -> str:
+    words = draw.choice(SENTENCES[:5]).rstrip(".").split(" ")
+    words[draw.randrange(len(words))] += draw.choice(_SIGNS)
+    return draw.choice(_SIGNS) + " ".join(words) + draw.choice(_SIGNS)
+
+
+def _row(draw: random.Random) -> str:
+    return f"| {' | '.join(draw.choices(_NAMES, k=draw.randint(1, 4)))} |"
+
+
+def _cells(draw: random.Random) -> str:
+    gap = draw.choice(["\t", "    ", " \u2192 ", " | ", " \xb7 ", "....."])
+    return gap.join(draw.choices(_NAMES, k=draw.randint(2, 4)))
+
+
+def _rule(draw: random.Random) -> str:
+    return draw.choice(["=====", "|---|:-:|", "* * *", "\u2014", "...."])
+
+
+def _endless(draw: random.Random) -> str:
+    """A line without the end of a sentence."""
+    words = ["dog", "snow", "Gras", "\U0001f600", "na\u00efve", "17", "\u65e5\u672c", "x" * 40]
+    gaps = draw.choice([[" "], [" ", ", "], [" ", "; ", ", "], [""]])
+    return "".join(draw.choice(words) + draw.choice(gaps) for _ in range(draw.randint(1, 60)))

@@ -5,10 +5,15 @@ import json
 import re
 import struct
 import zlib
+from dataclasses import replace
 from urllib.parse import parse_qs, quote
 
 import pytest
 
+from glassformer.bundle import load_bundle
+from glassformer.data.preprocessing import SINGLE_SENTENCES
+from glassformer.tools.web.living_page import write_page
+from glassformer.translator import Translator
 from tests.browser import MISNAMED, NAMELESS
 
 SENTENCE = "An old dog sits in the grass."
@@ -202,6 +207,30 @@ def test_the_translator_s_face(translator, traced):
     facts = translator.inner_text(".living dl")
     assert all(word in facts for word in ("en → de", "parameters", " MB", "CC0-1.0"))
     assert "It takes no documents" in translator.inner_text(".living")
+
+
+def test_lists_tables_and_long_lines_come_back_as_in_python(tab, run_directory, tmp_path):
+    bundle = load_bundle(run_directory)
+    bundle = replace(bundle, source_lengths=SINGLE_SENTENCES, normalisation="text")
+    page, python = tmp_path / "page.html", Translator(bundle)
+    write_page(bundle, page, face="translate", quantization="float32")
+    tab.goto(page.as_uri())
+    tab.wait_for_selector("#facts:not(:empty)")
+    for text in (
+        "- An old hat.\n- [ ] Snow\n\n1. A dog runs.\n> Two men sit.",
+        "| Dog | Hat |\n|---|---:|\n| An old dog | 12 |\n\nsnow\tgrass",
+        "A dog runs across the grass " * 40,
+        "hello {n} world",
+    ):
+        tab.fill("#source", text)
+        tab.wait_for_selector("#target:not(.old)")
+        tab.wait_for_selector("body:not(.busy)")
+        assert tab.text_content("#target") == python.translate([text])[0].text
+    reasons = set(tab.locator("#doubts li").all_inner_texts())
+    assert reasons >= {
+        "The training had hardly any word of the text.",
+        "The translation lacks these parts, which should stay: {n}.",
+    }
 
 
 def test_both_faces_fit_a_phone_and_every_control_has_a_name(tab, look, translator):

@@ -17,5 +17,5 @@ export async function fileTranslation(file, source, target) {
   const body = new FormData();
   Object.entries({ file, source, target }).forEach(([name, value]) => body.append(name, value));
   const answer = await asked("translate_file", { method: "POST", body });
-  return answer.translatedFileUrl.split("/").pop();
+  return { name: answer.translatedFileUrl.split("/").pop(), doubts: answer.doubts ?? [] };
 }

@@ -13,11 +13,12 @@ export function offerFiles({ input, status, languages }) {
     say(`${file.name} is being translated …`);
     try {
       const { source, target } = languages();
-      const name = await fileTranslation(file, source, target);
+      const { name, doubts } = await fileTranslation(file, source, target);
       const link = document.createElement("a");
       Object.assign(link, { href: `download_file/${name}`, download: "" });
       link.textContent = `Save the translation of ${file.name}`;
       say(link);
+      status.append(...doubts.map((doubt) => ` ${doubt}`));
       link.focus();
     } catch (error) {
       say(`${file.name}: ${error.message.replace(/^Invalid request: /, "")}`, true);

@@ -57,14 +57,13 @@ export class Edges {
   // The characters, with signs of their own in the place of protected spans, but for numbers.
   bare(text) {
     const signs = [...text];
-    for (const { 0: found, index, groups } of text.matchAll(this.spans)) {
-      const address = groups.url !== undefined || groups.path !== undefined;
-      const span = [...(address ? withoutSentenceEnd(found) : found)];
-      if (groups.measure !== undefined || /^.\p{Nd}+$/u.test(found)) continue;
+    for (const { kind, span, index } of protectedSpans(text, this.spans)) {
+      if (kind === "measure" || /^.\p{Nd}+$/u.test(span)) continue;
       const place = [...text.slice(0, index)].length;
-      signs.fill(groups.placeholder === undefined ? SPAN : JOINED, place, place + span.length);
-      if (found.startsWith("</")) signs[place + span.length - 1] = CLOSING;
-      else if (/^<[\p{L}\p{Nd}]/u.test(found)) signs[place] = OPENING;
+      const end = place + [...span].length;
+      signs.fill(kind === "placeholder" ? JOINED : SPAN, place, end);
+      if (span.startsWith("</")) signs[end - 1] = CLOSING;
+      else if (/^<[\p{L}\p{Nd}]/u.test(span)) signs[place] = OPENING;
     }
     return signs;
   }
@@ -87,6 +86,15 @@ export class Edges {
       }
     });
     return pairs;
+  }
+}
+
+// The protected spans of a text with their kinds and places, as the pattern of all kinds finds them.
+export function* protectedSpans(text, pattern) {
+  for (const { 0: found, index, groups } of text.matchAll(pattern)) {
+    const kind = Object.keys(groups).find((name) => name !== "ticks" && groups[name] !== undefined);
+    const span = ["url", "path"].includes(kind) ? withoutSentenceEnd(found) : found;
+    yield { kind, span, index };
   }
 }
 

@@ -1,7 +1,8 @@
 // A translator in the page: texts in, translations out.
 // After glassformer/text_engine.py and translator.py.
 
-import { Preprocessing } from "./segments.js";
+import { Doubts } from "./doubts.js";
+import { Preprocessing, size } from "./segments.js";
 import { beamSearch, OutputRules } from "./search.js";
 import { logSum } from "./tensor.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -57,9 +58,9 @@ export class Engine {
     this.source = tokenizerOf(source);
     this.target = target ? tokenizerOf(target) : this.source;
     this.preprocessing = new Preprocessing(about.reading);
+    const { longest, reading: { spans } } = about;
+    this.doubts = new Doubts({ longest, spans, source: this.source, target: this.target });
     this.extra = Math.min(about.extra_length, Math.floor(config.max_length / 2));
-    const longest = config.source_max_length ?? config.max_length;
-    this.room = Math.min(config.max_length - this.extra, longest - 1);
   }
 
   // The model with changes: heads or positions off. It shares the weights.
@@ -76,13 +77,7 @@ export class Engine {
 
   // The segments of a text with their ids, the end symbol left out.
   segments(text) {
-    return this.preprocessing.segments(text, this.source).map((segment) => {
-      const ids = this.source.encode(segment.text);
-      const [count, room] = [ids.length, this.room];
-      if (count > room)
-        throw new Error(`A sentence has ${count} pieces, and this model has room for ${room}.`);
-      return { ...segment, ids };
-    });
+    return this.preprocessing.segments(text, this.source);
   }
 
   // The hypotheses for source ids, best first, and the tree of the search.
@@ -137,13 +132,19 @@ export class Engine {
     }));
   }
 
+  // The target with one word in the place of a run of it at the end, unless the source has a run.
+  withoutRun(source, target) {
+    const [run, runAtEnd] = this.about.runs.map((each) => new RegExp(each, "u"));
+    return run.test(source) ? target : target.replace(runAtEnd, "$1");
+  }
+
   // The translations of one segment, best first, each once and without blank ones.
   async hypotheses(segment, { most, pause }) {
     const beam = Math.max(5, most);
     const found = (await this.search(segment.ids, { beam, most, pause })).hypotheses;
     const byText = new Map();
     for (const { ids, node } of found) {
-      const text = this.target.decode(ids).trim();
+      const text = this.withoutRun(segment.text, this.target.decode(ids).trim());
       const reading = text.split(/\s+/).join(" ").replace(/(?<!\.) ?[.。．｡।۔።]$/, "");
       if ((reading || !byText.size) && !byText.has(reading))
         byText.set(reading, { text, logProbability: node.logProbability });
@@ -159,37 +160,30 @@ export class Engine {
   // segment `progress` gets the answer so far and the number of all segments.
   async translate(text, { alternatives = 0, signal, progress } = {}) {
     const pause = pauses(signal);
-    const count = (end) => [...text.slice(0, end)].length;
+    const count = (end) => size(text.slice(0, end));
     const segments = [];
     let [whole, end] = ["", 0];
     const all = this.segments(text);
     for (const segment of all) {
+      const units = (place) => [...segment.text].slice(0, place).join("").length;
+      const typed = (place) => size(text.slice(segment.start, segment.places[units(place)]));
       const hypotheses = await this.hypotheses(segment, { most: alternatives + 1, pause });
       for (const each of hypotheses) {
         await pause();
-        const written = text.slice(segment.start, segment.end);
-        each.alignment = typed(this.align(segment.text, each.text), segment.text, written);
+        const found = this.align(segment.text, each.text);
+        each.alignment = found.map((link) => ({ ...link, source: link.source.map(typed) }));
+        each.doubts = this.doubts.of(segment.text, each.text, found);
         if (segment.capitals) each.text = each.text.toUpperCase();
-        each.doubts = [];
       }
       const between = this.preprocessing.visible(text.slice(end, segment.start));
       whole += segments.length && ["", " "].includes(between) ? this.preprocessing.gap : between;
-      const start = [...whole].length;
+      const start = size(whole);
       whole += hypotheses[0].text;
       end = segment.end;
       const source = [count(segment.start), count(end)];
-      segments.push({ source, target: [start, [...whole].length], hypotheses });
+      segments.push({ source, target: [start, size(whole)], hypotheses });
       progress?.({ text: whole, segments: [...segments] }, all.length);
     }
     return { text: whole + this.preprocessing.visible(text.slice(end)), segments };
   }
-}
-
-// The links with their sources in the segment as typed. Normalisation leaves the words in their
-// order; if it joins some of them, nobody knows which is which.
-function typed(found, read, written) {
-  const [from, to] = [words(read), words(written)];
-  if (from.length !== to.length) return [];
-  const places = new Map(from.map((span, place) => [span.join(), to[place]]));
-  return found.map((link) => ({ ...link, source: places.get(link.source.join()) }));
 }

@@ -7,8 +7,8 @@ import { about, engine, load } from "./local.js";
 
 const LEFT_OUT =
   "This file is the whole translator: it runs here, without a network. It translates plain text: " +
-  "placeholders, markup and terms inside a sentence are ordinary words. It takes no documents, and " +
-  "names no reasons to doubt a translation.";
+  "placeholders and markup inside a sentence are ordinary words, and it says if they get lost. It " +
+  "takes no documents and no terms.";
 
 function facts() {
   const texts = [...document.querySelectorAll("script, style")].map((each) => each.textContent);

@@ -11,15 +11,25 @@ import { hasLetters, isSpace } from "./words.js";
 const SHORT = /(?<![\p{L}\p{N}_])(?:\p{Lu}|Mrs?|Ms|Dr|Prof|St|Mme|Mlle|Vol|vol|approx)\.\s*$/u;
 const ORDINAL = /(?<![\p{L}\p{N}_])(?:\d{1,3}|[IVXLC]+)\.\s*$/u;
 
+// The shortest parts that NFC can treat alone; \0 stands for a character that no reader sees.
+const HANGUL = "(?:[\\u1100-\\u1112]\\0*[\\u1161-\\u1175]|[가-힣])(?:\\0*[\\u11a8-\\u11c2])?";
+const CLUSTER = new RegExp(`(?:${HANGUL}|[^\\0])(?:\\0*\\p{M})*`, "gu");
+
+export const size = (text) => [...text].length;
+const ascii = (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0);
+
 export class Preprocessing {
   // `normalisation`: null, or patterns as Python has them: characters that no reader sees, and
-  // those that Python's version of Unicode lacks. `sentences`: whether each is translated alone.
-  // `numbers`: whether a text without letters is. `ordinals`: whether "4." may mean fourth. `gap`:
-  // what stands between two sentences of the translation. `cutting`: null, or Python's patterns of
-  // cells, marks and edges.
-  constructor({ normalisation, sentences, numbers, ordinals, gap, cutting }) {
-    Object.assign(this, { sentences, numbers, ordinals, gap });
-    this.edges = cutting && new Edges(cutting);
+  // those that Python's version of Unicode lacks. `together`: the most characters of sentences that
+  // are translated at once; null: only line ends cut. `longest`: the most subwords of a segment.
+  // `breaks`: patterns of places where a longer one is cut, best first. `numbers`: whether a text
+  // without letters is translated. `ordinals`: whether "4." may mean fourth. `gap`: what stands
+  // between two sentences of the translation. `cutting`: null, or Python's patterns of cells, marks
+  // and edges. `spans`: the pattern of protected spans.
+  constructor({ normalisation, cutting, breaks, spans, ...settings }) {
+    Object.assign(this, settings);
+    this.breaks = breaks.map((each) => new RegExp(each, "gu"));
+    this.edges = cutting && new Edges({ ...cutting, spans });
     this.row = cutting && new RegExp(`^(?:${cutting.row})$`, "u");
     this.cells = cutting && [cutting.rowCell, cutting.cell].map((each) => new RegExp(each, "gu"));
     this.mark = cutting && new RegExp(cutting.mark, "uy");
@@ -31,16 +41,38 @@ export class Preprocessing {
 
   normalised(text) {
     if (!this.invisible) return text;
-    const parts = text
-      .replace(this.invisible, "")
-      .replace(/[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]/g, (wide) =>
-        String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
-      )
-      .split(this.unknown);
-    // A browser's Unicode is newer: characters that Python's lacks stay as they are.
-    const composed = parts.map((part, place) => (place % 2 ? part : part.normalize("NFC")));
-    const letters = [...composed.join("")].map((letter) => (isSpace(letter) ? " " : letter));
-    return letters.join("").split(" ").filter(Boolean).join(" ");
+    const letters = [...this.composed(text.replace(this.invisible, ""))];
+    const spaced = letters.map((letter) => (isSpace(letter) ? " " : letter)).join("");
+    return spaced.split(" ").filter(Boolean).join(" ");
+  }
+
+  // The text in NFC. A browser's Unicode is newer: characters that Python's lacks stay as they are.
+  composed(text) {
+    const narrow = text.replace(/[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]/g, ascii);
+    const parts = narrow.split(this.unknown);
+    return parts.map((part, place) => (place % 2 ? part : part.normalize("NFC"))).join("");
+  }
+
+  // The normalised text, and the place of each of its units (UTF-16) in the text, and of its end.
+  withPlaces(text) {
+    if (this.normalised(text) === text) return { text, places: [...Array(text.length + 1).keys()] };
+    const masked = text.replace(this.invisible, (gone) => "\0".repeat(gone.length));
+    let [normalised, end] = ["", 0];
+    const places = [];
+    for (const { 0: cluster, index } of masked.matchAll(CLUSTER)) {
+      const stands = [...cluster.matchAll(/[^\0]/gu)].map((each) => index + each.index);
+      const letters = [...this.composed(cluster.replaceAll("\0", ""))];
+      letters.forEach((letter, number) => {
+        const space = isSpace(letter);
+        if (space && (!normalised || normalised.endsWith(" "))) return;
+        normalised += space ? " " : letter;
+        const place = letters.length === stands.length ? stands[number] : index;
+        places.push(...Array(letter.length).fill(place));
+      });
+      if (!isSpace(cluster)) end = index + cluster.length;
+    }
+    const kept = normalised.replace(/ $/, "");
+    return { text: kept, places: [...places.slice(0, kept.length), end] };
   }
 
   // The text without invisible characters, but with those of private use, as bullets are.
@@ -49,29 +81,28 @@ export class Preprocessing {
     return this.invisible ? text.replace(this.invisible, kept) : text;
   }
 
-  // The segments of a text: what the model reads, and the span in the text as typed (in UTF-16).
+  // The segments of a text, each with its ids, its span in the text as typed (in UTF-16), and the
+  // place there of each of its units.
   segments(text, tokenizer) {
-    const spans = this.lines(text).flatMap(([line, index]) => {
-      const start = this.markOf(line);
-      const parts = this.parts(line.slice(start));
-      return parts.map((span) => span.map((place) => index + start + place));
-    });
-    return spans.flatMap((span) => {
-      const { read, start, end } = this.withoutEdges(text, this.trimmed(text, span));
-      if (!read || !(this.numbers || hasLetters(read))) return [];
-      if (!this.invisible) return [{ text: read, start, end, capitals: false }];
-      const lower = lowered(read);
-      const known = inKnownCase(lower ?? read, tokenizer);
-      return [{ text: known, start, end, capitals: lower !== null }];
-    });
+    const units = this.lines(text).flatMap((line) =>
+      this.parts(line.text).flatMap((span) => this.unit(line, span, this.edges)),
+    );
+    return units
+      .filter(({ text: read }) => this.numbers || hasLetters(read))
+      .map((unit) => this.inKnownCase(unit, tokenizer))
+      .flatMap((unit) => this.within(unit, tokenizer))
+      .map((unit) => ({ ...unit, start: unit.places[0], end: unit.places.at(-1) }));
   }
 
-  // The lines, or the cells of a table's lines, each with its place in the text.
+  // The lines, or the cells of a table's lines, normalised and with their places.
   lines(text) {
-    return [...text.matchAll(/[^\r\n]+/g)].flatMap(({ 0: line, index }) => {
-      if (!this.cells) return [[line, index]];
-      const cells = line.matchAll(this.cells[this.row.test(line) ? 0 : 1]);
-      return [...cells].map((cell) => [cell[0], index + cell.index]);
+    return [...text.matchAll(/[^\r\n]+/g)].flatMap((line) => {
+      const pattern = this.cells?.[this.row.test(line[0]) ? 0 : 1];
+      const cells = pattern ? line[0].matchAll(pattern) : [{ 0: line[0], index: 0 }];
+      return [...cells].map((cell) => {
+        const { text: read, places } = this.withPlaces(cell[0]);
+        return { text: read, places: places.map((place) => line.index + cell.index + place) };
+      });
     });
   }
 
@@ -89,55 +120,96 @@ export class Preprocessing {
 
   // The spans of a line that are translated, each by itself: the line, or its sentences.
   parts(line) {
-    if (!this.sentences) return [[0, line.length]];
+    if (this.together === null) return [[0, line.length]];
+    const mark = this.markOf(line);
+    const spans = [];
+    let [first, last] = [mark, mark];
+    for (const [start, end] of this.sentences(line.slice(mark))) {
+      const whole = line.slice(first, mark + end);
+      if (mark + start > first && size(whole) > this.together) {
+        spans.push([first, last]);
+        first = last;
+      }
+      last = mark + end;
+    }
+    return last > first ? [...spans, [first, last]] : spans;
+  }
+
+  // The span of each sentence; together they are the whole text.
+  sentences(text) {
     const spans = [];
     let start = 0;
-    for (const { segment, index } of this.segmenter.segment(line)) {
+    for (const { segment, index } of this.segmenter.segment(text)) {
       const end = index + segment.length;
-      const part = line.slice(start, end);
+      const part = text.slice(start, end);
       const short = SHORT.test(part) || (this.ordinals && ORDINAL.test(part));
-      const open = short || !hasLetters(part) || /^\p{Ll}/u.test(line.slice(end));
-      if (open && end < line.length) continue;
+      const open = short || !hasLetters(part) || /^\p{Ll}/u.test(text.slice(end));
+      if (open && end < text.length) continue;
       spans.push([start, end]);
       start = end;
     }
     return spans;
   }
 
-  // The normalised text of a span, and the span, without the signs at the edges that the model has
-  // not learnt.
-  withoutEdges(text, [start, end]) {
-    const whole = this.normalised(text.slice(start, end));
-    const [first, last] = this.edges?.span(whole) ?? [0, whole.length];
-    const before = this.normalised(whole.slice(0, first)).length;
-    const after = this.normalised(whole.slice(last)).length;
-    const part = (from, to) => this.normalised(text.slice(from, to)).length;
-    const from = start + least(end - start, (count) => part(start, start + count) >= before);
-    const to = end - least(end - from, (count) => part(end - count, end) >= after);
-    const span = this.trimmed(text, [from, to]);
-    return { read: whole.slice(first, last), start: span[0], end: span[1] };
+  // The unit of a span, without white space and without the signs at its edges that the model has
+  // not learnt; none if nothing is left.
+  unit({ text, places }, [start, end], edges) {
+    const letters = text.slice(start, end).split("");
+    const seen = (letter) => !isSpace(letter);
+    if (!letters.some(seen)) return [];
+    const from = start + letters.findIndex(seen);
+    const read = text.slice(from, start + letters.findLastIndex(seen) + 1);
+    const [first, last] = edges?.span(read) ?? [0, read.length];
+    if (first === last) return [];
+    const part = places.slice(from + first, from + last + 1);
+    return [{ text: read.slice(first, last), places: part, capitals: false }];
   }
 
-  // The span without what no reader sees at its two ends.
-  trimmed(text, [start, end]) {
-    const part = text.slice(start, end);
-    const spaces = (gone) => " ".repeat(gone.length);
-    const letters = (this.invisible ? part.replace(this.invisible, spaces) : part).split("");
-    const seen = (letter) => !isSpace(letter);
-    if (!letters.some(seen)) return [end, end];
-    return [start + letters.findIndex(seen), start + letters.findLastIndex(seen) + 1];
+  inKnownCase(unit, tokenizer) {
+    if (!this.invisible) return unit;
+    const lower = lowered(unit.text);
+    const text = inKnownCase(lower ?? unit.text, tokenizer);
+    return { ...unit, text, capitals: lower !== null };
+  }
+
+  // The unit with its ids, or several units if it has more than `longest`.
+  within(unit, tokenizer) {
+    const ids = tokenizer.encode(unit.text);
+    if (ids.length <= this.longest) return [{ ...unit, ids }];
+    let end = 0;
+    return this.split(unit.text, tokenizer).flatMap((part) => {
+      end += part.length;
+      const pieces = this.unit(unit, [end - part.length, end]);
+      const { capitals } = unit;
+      return pieces.map((piece) => ({ ...piece, capitals, ids: tokenizer.encode(piece.text) }));
+    });
+  }
+
+  // A text in parts that are short enough, cut near its middle, then its halves likewise.
+  split(text, tokenizer) {
+    const letters = [...text];
+    const { length } = letters;
+    if (length <= 1 || tokenizer.encode(text).length <= this.longest) return [text];
+    const places = this.breaks.map((pattern) => {
+      const ends = endsOf(text, pattern);
+      return ends.filter((end) => end / length > 0.25 && end / length < 0.75);
+    });
+    const far = (end) => Math.abs(end - length / 2);
+    const best = places.find((ends) => ends.length) ?? [Math.floor(length / 2)];
+    const cut = best.reduce((nearest, end) => (far(end) < far(nearest) ? end : nearest));
+    const halves = [letters.slice(0, cut), letters.slice(cut)];
+    return halves.flatMap((half) => this.split(half.join(""), tokenizer));
   }
 }
 
-// The least count up to `most` of which `holds` is true; it is true of all greater counts too.
-function least(most, holds) {
-  let [no, yes] = [-1, most];
-  while (yes - no > 1) {
-    const middle = (no + yes) >> 1;
-    if (holds(middle)) yes = middle;
-    else no = middle;
-  }
-  return yes;
+// The ends of a pattern's matches, in characters.
+function endsOf(text, pattern) {
+  let [end, place] = [0, 0];
+  return [...text.matchAll(pattern)].map(({ 0: found, index }) => {
+    end += size(text.slice(place, index + found.length));
+    place = index + found.length;
+    return end;
+  });
 }
 
 // A text of several words in capitals alone, in lower case but for the first letter; else null.

@@ -49,6 +49,11 @@ export class Tokenizer {
     return unescaped(this.model.decode(ids.filter((id) => !this.symbols.has(id))));
   }
 
+  // Whether an id stands for more than an unknown character or a byte of one.
+  knows(id) {
+    return id !== this.unkId && this.model.pieces[id]?.type !== BYTE;
+  }
+
   subword(id) {
     return this.model.pieces[id]?.text ?? "<pad>";
   }

@@ -19,6 +19,9 @@ function kindOf(character) {
   return /[\p{L}\p{N}]/u.test(character) && !UNSPACED.test(character) ? "letter" : "alone";
 }
 
+// Whether a word is one letter of a script with spaces between words.
+export const isLetterAlone = (word) => [...word].length === 1 && kindOf(word) === "letter";
+
 // Spans: a run of letters and digits, with apostrophes inside, or another visible character.
 export function words(text) {
   const letters = [...text];
