@@ -18,7 +18,7 @@ _DOUBLES = {"_": r"(?<=[^\W_])__(?=[^\W_])", "&": "&&"}
 _LONGEST = 80  # characters of a label; in longer texts, "module_path" is a name
 _NAMES = "$%@{<\\.="  # a sign after one of these characters belongs to a name
 _WORD = re.compile(rf"(?<![\w&{re.escape(_NAMES)}])[^\W\d_]")  # a word's first letter
-_END = re.compile(r"\s*[.…:。：]*\s*(?:\t.*)?$")  # what follows "(_F)": an ellipsis, a shortcut
+_END = " .…:。："  # stands after a key in parentheses, as does a tab with a shortcut
 
 
 def accelerator_sign(texts: Iterable[str]) -> str:
@@ -68,7 +68,7 @@ def with_accelerators(target: str, source: str, sign: str) -> str:
     >>> with_accelerators("另存为…", "Save _As…", "_")
     '另存为(_A)…'
     """
-    if not sign or not target:
+    if not sign or not target.strip():
         return target
     lines, sources = target.split("\n"), source.split("\n")
     if len(lines) != len(sources):
@@ -90,18 +90,18 @@ def _with_accelerator(target: str, source: str, sign: str) -> str:
     key, free = source[place + 1], _hidden(target, but=())
     starts = [word.start() for word in _WORD.finditer(free)]
     if not starts or any(map(_is_other_letter, free)):
-        end = _END.search(target)
-        place = end.start() if end else len(target)
+        place = len(target.partition("\t")[0].rstrip(_END))
         return f"{target[:place]}({sign}{key.upper()}){target[place:]}"
     same = [start for start in starts if target[start].lower() == key.lower()]
-    place = [*same, *starts][0]
+    place = (same or starts)[0]
     return f"{target[:place]}{sign}{target[place:]}"
 
 
 def _signs(line: str, sign: str) -> list[int]:
-    """The places of the signs before a letter or digit, but of no double sign."""
+    """The places of the signs beside a letter or digit, but of no double sign."""
     single = re.sub(2 * sign, "  ", _hidden(line))
-    return [match.start() for match in re.finditer(rf"{sign}(?=[^\W_])", single)]
+    beside = rf"{sign}(?=[^\W_])|(?<=[^\W_]){sign}"
+    return [match.start() for match in re.finditer(beside, single)]
 
 
 def _place(line: str, sign: str) -> int | None:
@@ -114,6 +114,8 @@ def _place(line: str, sign: str) -> int | None:
         return None
     [place] = signs
     before, after = line[:place][-1:], line[place + 1 :]
+    if not after[:1].isalnum():
+        return None
     if not before.isalnum():
         return None if before and before in _NAMES else place
     in_name = not after[0].islower() if sign == "_" else re.match(r"[A-Z](?![^\W_])", after)

@@ -13,10 +13,10 @@ _PERCENT = re.compile(
     r"%%|%(?:(?P<key>\d{1,3})\$|\((?P<name>[^()]*)\))?[-+ #0'I]*(?:\*|\d*)"
     r"(?:\.(?:\*|\d*))?(?P<type>(?:hh?|ll?|[Lqjzt])?[A-Za-z@]|<PRI\w+>)?"
 )
-_NUMBERED = re.compile(r"%L?(?P<key>\d{1,2}|n)")
-_BRACES = re.compile(r"\{\{|\}\}|\{(?P<key>\w*)[^{}]*\}|(?P<type>[{}])")
-_SHELL = re.compile(r"\$\{?(?P<key>\w+)")
-_TILDE = re.compile(r"~[\d,]*(?P<type>[^~])")
+_NUMBERED = re.compile(r"%(?P<type>L?)(?P<key>\d{1,2}|n)")
+_BRACES = re.compile(r"\{\{|\}\}|\{(?P<key>\w*)(?P<type>[^{}]*)\}|(?P<name>[{}])")
+_SHELL = re.compile(r"\$(?:\{(?P<name>\w+)\}|(?P<key>[A-Za-z_]\w*))?")
+_TILDE = re.compile(r"~[\d,]*(?P<type>[A-Za-z])")
 _LANGUAGES = {
     **dict.fromkeys(("qt", "qt-plural", "kde", "kde-kuit"), _NUMBERED),
     **dict.fromkeys(("python-brace", "perl-brace", "csharp", "java"), _BRACES),
@@ -47,12 +47,17 @@ def fits(target: str, source: str, formats: Iterable[str], *, fewer: bool = Fals
 def _arguments(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
     """The type of each argument by its name or number; a faulty "%" is an argument without type.
 
-    An argument without a number has the number of its place.
+    Arguments without a number count from 1. Gettext forbids them beside arguments with a number.
     """
     arguments: dict[str, str] = {}
+    count, numbered = 0, False
     for match in pattern.finditer(text):
         groups = {"key": "", "name": "", "type": ""} | match.groupdict("")
-        if match[0] not in ("%%", "{{", "}}") and groups["type"] != "m":  # %m: the last error
-            key = groups["key"] or groups["name"] or str(len(arguments) + 1)
-            arguments[key] = "*" * match[0].count("*") + groups["type"]
+        if match[0] in ("%%", "{{", "}}") or groups["type"] == "m":  # %m: the system's last error
+            continue
+        key = groups["key"] or groups["name"]
+        count, numbered = count + (not key), numbered or bool(key)
+        arguments[key or str(count)] = "*" * match[0].count("*") + groups["type"]
+    if count and numbered:
+        arguments["mixed"] = ""
     return arguments
