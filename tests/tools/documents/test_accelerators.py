@@ -53,7 +53,9 @@ def test_one_mark_goes_and_one_mark_comes(label, target):
     assert marks(with_accelerators(target, plain, sign), sign) == 0
 
 
-@given(labels(), st.lists(WORDS | st.sampled_from([*OPAQUE, "打开", "…"]), min_size=1).map(" ".join))
+@given(
+    labels(), st.lists(WORDS | st.sampled_from([*OPAQUE, "打开", "…"]), min_size=1).map(" ".join)
+)
 def test_the_rest_of_the_translation_stays(label, target):
     source, _, sign = label
     marked = with_accelerators(target, source, sign)

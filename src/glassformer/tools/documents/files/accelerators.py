@@ -91,7 +91,8 @@ def _with_accelerator(target: str, source: str, sign: str) -> str:
     starts = [word.start() for word in _WORD.finditer(free)]
     if not starts or any(map(_is_other_letter, free)):
         place = len(target.partition("\t")[0].rstrip(_END))
-        return f"{target[:place]}({sign}{key.upper()}){target[place:]}"
+        key = key.upper() if len(key.upper()) == 1 else key  # not "SS" for "ß"
+        return f"{target[:place]}({sign}{key}){target[place:]}"
     same = [start for start in starts if target[start].lower() == key.lower()]
     place = (same or starts)[0]
     return f"{target[:place]}{sign}{target[place:]}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from gettext import c2py
 from typing import NamedTuple
 
+from glassformer.data.protected import protected_spans
 from glassformer.data.words import Span
 from glassformer.support.errors import InputError
 from glassformer.tools.documents.files.accelerators import (
@@ -117,10 +118,13 @@ def _finished(translation: str, source: str, sign: str) -> str:
 def _forms(message: _Message, texts: list[str], plurals: _Plurals) -> dict[str, str]:
     """The keywords and forms of a translation; none if it is blank, or lacks or adds an argument.
 
-    The plural's translation is the singular's too if the singular's does not fit.
+    Tags count as arguments, and without a flag all placeholders. The plural's translation is the
+    singular's too if the singular's does not fit.
     """
     source, translation = message.texts[-1], texts[-1]
-    if not (all(map(str.strip, texts)) and fits(translation, source, message.formats)):
+    kinds = ["tag"] if message.formats else ["tag", "placeholder"]
+    alike = [_spans(text, kinds) for text in texts] == [_spans(x, kinds) for x in message.texts]
+    if not (alike and all(map(str.strip, texts)) and fits(translation, source, message.formats)):
         return {}
     if len(texts) == 1:
         return {"msgstr": translation}
@@ -129,6 +133,11 @@ def _forms(message: _Message, texts: list[str], plurals: _Plurals) -> dict[str, 
         singular = translation
     forms = [singular if n == plurals.singular else translation for n in range(plurals.number)]
     return {f"msgstr[{n}]": form for n, form in enumerate(forms)}
+
+
+def _spans(text: str, kinds: list[str]) -> list[str]:
+    spans = [span for span in protected_spans(text) if span.kind in kinds]
+    return sorted(text[span.start : span.end] for span in spans)
 
 
 def _messages(text: str, line_end: str) -> Iterator[_Message]:
