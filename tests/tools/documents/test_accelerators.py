@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from glassformer.data.protected import protected_spans
 from glassformer.tools.documents.files.accelerators import (
     accelerator_sign,
-    with_accelerators,
-    without_accelerators,
+    with_accelerator,
+    without_accelerator,
 )
 from tests.tables import every
 
@@ -48,9 +48,9 @@ def labels(draw):
 def test_one_mark_goes_and_one_mark_comes(label, target):
     source, plain, sign = label
 
-    assert without_accelerators(source, sign) == plain
-    assert marks(with_accelerators(target, source, sign), sign) == bool(target)
-    assert marks(with_accelerators(target, plain, sign), sign) == 0
+    assert without_accelerator(source, sign) == plain
+    assert marks(with_accelerator(target, source, sign), sign) == bool(target)
+    assert marks(with_accelerator(target, plain, sign), sign) == 0
 
 
 @given(
@@ -58,7 +58,7 @@ def test_one_mark_goes_and_one_mark_comes(label, target):
 )
 def test_the_rest_of_the_translation_stays(label, target):
     source, _, sign = label
-    marked = with_accelerators(target, source, sign)
+    marked = with_accelerator(target, source, sign)
     length = len(marked) - len(target)
 
     assert length in (1, 4)
@@ -70,7 +70,7 @@ def test_a_label_that_nobody_translates_keeps_the_key(label):
     source, plain, sign = label
     place = source.index(sign)
     if place == 0 or source[place - 1] == " ":
-        again = with_accelerators(plain, source, sign)
+        again = with_accelerator(plain, source, sign)
         assert again[again.index(sign) + 1] == source[place + 1]
 
 
@@ -91,13 +91,12 @@ def test_a_label_that_nobody_translates_keeps_the_key(label):
         ("%s", "_Go to %s", "_", "%s(_G)"),
         ("Suchen & Ersetzen", "&Find && Replace", "&", "&Suchen && Ersetzen"),
         ("_Invented Mark", "Plain", "_", "Invented Mark"),
-        ("Ja\nNein", "&Yes\n&No", "&", "&Ja\n&Nein"),
-        ("Ja Nein", "&Yes\n&No", "&", "Ja Nein"),
+        ("&Ja\n&Nein", "&Yes\n&No", "&", "&Ja\n&Nein"),  # several marks are left to the model
         ("", "_Open", "_", ""),
     ],
 )
 def test_where_a_mark_goes(target, source, sign, expected):
-    assert with_accelerators(target, source, sign) == expected
+    assert with_accelerator(target, source, sign) == expected
 
 
 @every(
@@ -116,8 +115,8 @@ def test_where_a_mark_goes(target, source, sign, expected):
     ],
 )
 def test_names_and_entities_have_no_mark(text, sign):
-    assert without_accelerators(text, sign) == text
-    assert with_accelerators(text, text, sign) == text
+    assert without_accelerator(text, sign) == text
+    assert with_accelerator(text, text, sign) == text
 
 
 @every(
@@ -125,7 +124,6 @@ def test_names_and_entities_have_no_mark(text, sign):
     [
         (["_Open", "Cu_t", "Set user_name", "Shut _down", "_Save"], "_"),
         (["&File", "Co&dec", "Fish & chips", "&Edit"], "&"),
-        (["&Yes\n&No"], "&"),
         (["user_name", "file_name", "_exit"], ""),
         (["&lt;a&gt;", "AT&T", "x && y"], ""),
         (["_emphasis_", "__init__"], ""),

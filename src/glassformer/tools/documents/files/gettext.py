@@ -15,8 +15,8 @@ from glassformer.data.words import Span
 from glassformer.support.errors import InputError
 from glassformer.tools.documents.files.accelerators import (
     accelerator_sign,
-    with_accelerators,
-    without_accelerators,
+    with_accelerator,
+    without_accelerator,
 )
 from glassformer.tools.documents.files.content import FileContent, decoded, replaced
 from glassformer.tools.documents.files.message_formats import fits
@@ -100,7 +100,7 @@ def read_gettext(data: bytes) -> FileContent:
                 changes.append((message.span, line_end.join(lines)))
         return mark + replaced(text, changes).encode()
 
-    texts = [without_accelerators(each, sign) for m in untranslated for each in m.texts]
+    texts = [without_accelerator(each, sign) for m in untranslated for each in m.texts]
     return FileContent(texts, write)
 
 
@@ -112,7 +112,7 @@ def _finished(translation: str, source: str, sign: str) -> str:
     start = len(source) - len(source.lstrip("\n"))
     end = max(start, len(source.rstrip("\n")))
     translation = source[:start] + translation.strip("\n") + source[end:]
-    return with_accelerators(translation, source, sign)
+    return with_accelerator(translation, source, sign)
 
 
 def _forms(message: _Message, texts: list[str], plurals: _Plurals) -> dict[str, str]:
@@ -123,8 +123,10 @@ def _forms(message: _Message, texts: list[str], plurals: _Plurals) -> dict[str, 
     """
     source, translation = message.texts[-1], texts[-1]
     kinds = ["tag"] if message.formats else ["tag", "placeholder"]
-    alike = [_spans(text, kinds) for text in texts] == [_spans(x, kinds) for x in message.texts]
-    if not (alike and all(map(str.strip, texts)) and fits(translation, source, message.formats)):
+    wanted = [_blank_and_spans(text, kinds) for text in message.texts]
+    if [_blank_and_spans(text, kinds) for text in texts] != wanted:
+        return {}
+    if not fits(translation, source, message.formats):
         return {}
     if len(texts) == 1:
         return {"msgstr": translation}
@@ -135,9 +137,10 @@ def _forms(message: _Message, texts: list[str], plurals: _Plurals) -> dict[str, 
     return {f"msgstr[{n}]": form for n, form in enumerate(forms)}
 
 
-def _spans(text: str, kinds: list[str]) -> list[str]:
+def _blank_and_spans(text: str, kinds: list[str]) -> tuple[bool, list[str]]:
+    """Whether the text is blank, and its protected spans of the ``kinds``."""
     spans = [span for span in protected_spans(text) if span.kind in kinds]
-    return sorted(text[span.start : span.end] for span in spans)
+    return not text.strip(), sorted(text[span.start : span.end] for span in spans)
 
 
 def _messages(text: str, line_end: str) -> Iterator[_Message]:
