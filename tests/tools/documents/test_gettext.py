@@ -178,6 +178,13 @@ def test_the_singular_leaves_out_its_number_if_it_is_for_one_thing(plurals, sing
     ]
 
 
+@every("credits", ["translator-credits", "translator_credits", "Your names", "Your emails"])
+def test_nobody_invents_translators(credits):
+    text = f'msgid "{credits}"\nmsgstr ""\n\nmsgid "Your names are"\nmsgstr ""\n'
+
+    assert read_gettext(text.encode()).texts == ["Your names are"]
+
+
 def test_accelerators_are_counted_in_all_messages():
     """A file of one program has one sign, and most of its messages have a translation."""
     done = "".join(f'msgid "_{n}a"\nmsgstr "x"\n' for n in "abc")

@@ -36,6 +36,8 @@ _BETWEEN = re.compile(r"(?:[^\S\n]*+(?:#[^\n]*+)?+(?:\n|\Z))*+")  # comments and
 _COMMENT = re.compile(r"^[^\S\n]*+#(?P<kind>[~,|])[^\n]*+", re.MULTILINE)
 _PLURALS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;\s*plural\s*=([^;\n]+)")
 _FORMAT = re.compile(r"(?<![\w-])(?!no-)([\w+-]+)-format(?![\w-])")
+# In place of such a message, programs show the names and addresses of a translation's authors.
+_CREDITS = re.compile(r"translator[-_]credits|Your (?:names|emails)")
 _ESCAPE = re.compile(r"\\(?:[0-7]{3}|.)")
 _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | {
     ord(letter): f"\\{name}" for letter, name in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
@@ -87,7 +89,8 @@ def read_gettext(data: bytes) -> FileContent:
     header = next((m.translation for m in messages if not any(m.texts)), "")
     plurals = _plurals(header)
     sign = accelerator_sign(each for message in messages for each in message.texts)
-    untranslated = [m for m in messages if any(m.texts) and not m.translation]
+    open_messages = [m for m in messages if any(m.texts) and not m.translation]
+    untranslated = [m for m in open_messages if not _CREDITS.fullmatch(m.texts[0])]
 
     def write(translations: list[str]) -> bytes:
         rest = iter(translations)
