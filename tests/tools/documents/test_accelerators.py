@@ -18,7 +18,7 @@ SIGNS = st.sampled_from("_&")
 ENDS = st.sampled_from(["", "…", ":", " %s", " (%1$d)", " {name}", " &lt;b&gt;", "\tCtrl+O"])
 # A sign in these parts is no mark, and a mark never goes into such a part.
 OPAQUE = ["%s", "%1$s", "{name}", "%(size)d", "&amp;", "<b>", "https://a.org/x_y", "$HOME_DIR"]
-STRANGE = ["打开", "खोलें", "…", ":", "12", "x_y", "_z", "&a", "R&B", "my_file_name", "Ω", "ªß", "'"]
+STRANGE = ["打开", "खोलें", "…", ":", "12", "x_y", "_z", "&a", "R&B", "x&&&b", "a__b", "my_file_name", "Ω", "ªß", "'"]
 
 
 def shown(text):
@@ -61,7 +61,7 @@ def test_the_rest_of_the_translation_stays(label, target):
     marked = with_accelerator(target, source, sign)
     length = len(marked) - len(target)
 
-    assert length in (1, 4)
+    assert length in (1, 4, 5)
     assert any(marked[:n] + marked[n + length :] == target for n in range(len(target) + 1))
 
 
@@ -88,9 +88,10 @@ def test_a_label_that_nobody_translates_keeps_the_key(label):
         ("打开…", "_Open…", "_", "打开(_O)…"),
         ("名前:\tCtrl+N", "&Name:\tCtrl+N", "&", "名前(&N):\tCtrl+N"),
         ("Nº de página", "_Page", "_", "Nº de _página"),
-        ("%s", "_Go to %s", "_", "%s(_G)"),
+        ("%s", "_Go to %s", "_", "%s (_G)"),
         ("Suchen & Ersetzen", "&Find && Replace", "&", "&Suchen && Ersetzen"),
         ("_Invented Mark", "Plain", "_", "Invented Mark"),
+        ("S&&rr", "Plain", "&", "Srr"),
         ("&Ja\n&Nein", "&Yes\n&No", "&", "&Ja\n&Nein"),  # several marks are left to the model
         ("", "_Open", "_", ""),
     ],

@@ -68,7 +68,7 @@ def with_accelerator(target: str, source: str, sign: str) -> str:
     if not sign or not target.strip() or (place is None and _signs(source, sign)):
         return target
     plain = without_accelerator(source, sign)
-    words = re.finditer(rf"[^\W_]*(?:{sign}[^\W_]+)+", _hidden(target))
+    words = re.finditer(rf"[^\W_]*(?:{sign}+[^\W_]+)+", _hidden(target))
     strays = [word.span() for word in words if word[0] not in plain]
     target = replaced(target, [(x, target[slice(*x)].replace(sign, "")) for x in strays])
     if re.search(_DOUBLES[sign], source):
@@ -80,7 +80,8 @@ def with_accelerator(target: str, source: str, sign: str) -> str:
     if not starts or any(map(_is_other_letter, free)):
         place = len(target.partition("\t")[0].rstrip(_END))
         key = key.upper() if len(key.upper()) == 1 else key  # not "SS" for "ß"
-        return f"{target[:place]}({sign}{key}){target[place:]}"
+        space = " " * (target[:place][-1:] != free[:place][-1:])  # after a span
+        return f"{target[:place]}{space}({sign}{key}){target[place:]}"
     same = [start for start in starts if target[start].lower() == key.lower()]
     place = (same or starts)[0]
     return f"{target[:place]}{sign}{target[place:]}"
