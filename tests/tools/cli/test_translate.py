@@ -280,6 +280,23 @@ def test_lines_without_a_term_of_the_glossary_are_counted(translate, tmp_path, m
     )
 
 
+def test_messages_without_a_right_translation_are_counted(translate, monkeypatch):
+    translations = [Translation(text, -1.0) for text in ("Hund", "%d %d", "Tiere", " ")]
+    monkeypatch.setattr(Translator, "translate", lambda *_, **__: translations)
+    sources = ("dog", "%d dogs", "%s has animals", "all")
+    messages = [f'#, c-format\nmsgid "{source}"\nmsgstr ""\n' for source in sources]
+
+    data = "\n".join(messages).encode()
+    status, out, err = translate(data, "--format", "po", "--no-protect")
+
+    assert status == 0
+    assert out.count(b'msgstr ""') == 3
+    assert err == (
+        "glassformer: 3 texts without a translation, the first is '%d dogs': the translations are"
+        " blank, or lack or add a placeholder\n"
+    )
+
+
 def test_the_settings_of_the_search_are_the_library_s(translate, translator):
     words = ["--repetition-penalty", 1.5, "--no-repeat-ngram", 2, "--min-length", 9]
     options = {"repetition_penalty": 1.5, "no_repeat_ngram": 2, "min_length": 9}

@@ -4,9 +4,10 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from glassformer.data.protected import protected_spans
 from glassformer.support.errors import InputError
 from glassformer.tools.documents.files.gettext import read_gettext
 from tests.tables import every
@@ -53,16 +54,24 @@ def headed(plurals, messages=DOGS):
 
 
 def shouted(text):
-    """The file with the messages in capitals as translations."""
+    """The file with the messages in capitals, but for placeholders, as translations."""
     content = read_gettext(text.encode())
-    return content.write([each.upper() for each in content.texts]).decode()
+    return content.write([each.upper().replace("%D", "%d") for each in content.texts]).decode()
+
+
+def kept(source, translation):
+    """The translation of the only message, as the written file has it."""
+    quoted = source.replace("\n", "\\n")
+    once = read_gettext(f'msgid "{quoted}"\nmsgstr ""\n'.encode()).write([translation]).decode()
+    [_, again] = once.split("msgstr ", 1)
+    return read_gettext(f'msgid {again}\nmsgstr ""\n'.encode()).texts[0]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_translations_and_flags_come_and_every_other_byte_stays(line_end):
     expected = (
         FILE.replace("#, c-format", "#, fuzzy, c-format")
-        .replace('"man\\n"\nmsgstr ""', '"man\\n"\nmsgstr "AN %D \\"OLD\\"\\tMAN\\n"')
+        .replace('"man\\n"\nmsgstr ""', '"man\\n"\nmsgstr "AN %d \\"OLD\\"\\tMAN\\n"')
         .replace("  msgctxt", "#, fuzzy\n  msgctxt")
         .replace('033"\nmsgstr ""', '033"\nmsgstr "CLOSE\\033"')
         .replace('"open"\nmsgstr ""', '"open"\nmsgstr "OPEN"')
@@ -106,13 +115,83 @@ def test_the_singular_goes_to_the_form_of_one_thing(text, forms):
     assert shouted(text).splitlines()[-len(expected) :] == expected
 
 
-@given(st.text(st.characters(codec="utf-8")))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="_&"), min_size=1))
 def test_any_text_comes_and_goes_as_it_is(text):
     """Also U+2028 and other ends of lines, which gettext's format does not know."""
-    once = read_gettext(b'msgid "a"\nmsgstr ""\n').write([text or "b"]).decode()
-    [_, again] = once.split("msgstr ", 1)
+    assume(text.strip() and text == text.strip("\n") and not protected_spans(text))
 
-    assert read_gettext(f'msgid {again}\nmsgstr ""\n'.encode()).texts == [text or "b"]
+    assert kept("a", text) == text
+
+
+@given(st.text("a\n").filter(str.strip), st.text("b \n").filter(str.strip))
+def test_a_translation_begins_and_ends_with_the_line_ends_of_its_message(source, translation):
+    """Else gettext refuses the whole catalogue."""
+    inner = source.strip("\n")
+
+    assert kept(source, translation) == source.replace(inner, translation.strip("\n"))
+
+
+@every(
+    ("flags", "source", "translation", "right"),
+    [
+        ("c-format", "%d of %s", "%d von %s", True),
+        ("c-format", "%d of %s", "%2$s hat %1$d", True),
+        ("c-format", "%d of %s", "%s hat %d", False),
+        ("no-wrap, c-format", "%d of %s", "von %s", False),
+        ("c-format", "Update", "%d", False),
+        ("no-c-format", "100% of x", "100% der x", True),
+        ("kde-format", "%1 of %2", "%2 hat %1", True),
+        ("kde-format", "%1 of %2", "%2 hat %2", False),
+        ("python-brace-format", "{a} {b}", "{b} {a}", True),
+        ("c-format", "<b>Open</b>", "Öffnen", False),
+        ("", "Open", "<u>", False),
+        ("", "Open {name}", "{name} öffnen", True),
+        ("", "Open {name}", "Öffnen", False),
+        ("", "Open", " ", False),
+    ],
+)
+def test_a_translation_that_gettext_or_a_program_refuses_is_left_out(
+    flags, source, translation, right
+):
+    text = f"#, {flags}\n" * bool(flags) + f'msgid "{source}"\nmsgstr ""\n'
+    new = read_gettext(text.encode()).write([translation]).decode()
+
+    assert new.endswith(f'msgstr "{translation}"\n') if right else new == text
+
+
+@every(
+    ("plurals", "singular", "forms"),
+    [
+        ("nplurals=2; plural=n != 1;", "Ein Hund", ["Ein Hund", "%d Hunde"]),
+        ("nplurals=2; plural=n != 1;", "%d Hund", ["%d Hund", "%d Hunde"]),
+        ("nplurals=2; plural=n != 1;", "%s Hund", ["%d Hunde", "%d Hunde"]),
+        ("nplurals=2; plural=n > 1;", "Ein Hund", ["%d Hunde", "%d Hunde"]),  # 0 and 1
+        ("nplurals=2; plural=n%10!=1;", "Ein Hund", ["%d Hunde", "%d Hunde"]),  # 1, 11, 21
+    ],
+)
+def test_the_singular_leaves_out_its_number_if_it_is_for_one_thing(plurals, singular, forms):
+    text = headed(plurals, "#, c-format\n" + DOGS.replace("dogs", "%d dogs"))
+    new = read_gettext(text.encode()).write([singular, "%d Hunde"]).decode()
+
+    assert [line for line in new.splitlines() if line.startswith("msgstr[")] == [
+        f'msgstr[{n}] "{form}"' for n, form in enumerate(forms)
+    ]
+
+
+@every("credits", ["translator-credits", "translator_credits", "Your names", "Your emails"])
+def test_nobody_invents_translators(credits):
+    text = f'msgid "{credits}"\nmsgstr ""\n\nmsgid "Your names are"\nmsgstr ""\n'
+
+    assert read_gettext(text.encode()).texts == ["Your names are"]
+
+
+def test_accelerators_are_counted_in_all_messages():
+    """A file of one program has one sign, and most of its messages have a translation."""
+    done = "".join(f'msgid "_{n}a"\nmsgstr "x"\n' for n in "abc")
+    content = read_gettext(f'{done}msgid "Cu_t"\nmsgstr ""\n'.encode())
+
+    assert content.texts == ["Cut"]
+    assert content.write(["Ausschneiden"]).endswith(b'msgstr "_Ausschneiden"\n')
 
 
 @every(

@@ -199,7 +199,7 @@ def _translate_file(
     language: str | None,
 ) -> None:
     """Translate the whole input as one file; raise InputError for a file of another format."""
-    from glassformer.tools.documents.files.formats import translated_file
+    from glassformer.tools.documents.files.formats import read_file, translated_file
 
     data = sys.stdin.buffer.read()
     try:
@@ -209,6 +209,13 @@ def _translate_file(
         raise InputError(f"standard input: {error}") from error
     sys.stdout.buffer.write(written)
     sys.stdout.flush()
+    left = read_file(written, options.format).texts if options.format == "po" else []
+    if left:
+        print(
+            f"glassformer: {counted(len(left), 'text')} without a translation, the first is"
+            f" {left[0][:60]!r}: the translations are blank, or lack or add a placeholder",
+            file=sys.stderr,
+        )
 
 
 def _translate_input(

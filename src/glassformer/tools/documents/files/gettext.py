@@ -1,7 +1,8 @@
 """Messages of programs, in gettext's .po and .pot files.
 
 A message without a translation gets a translation and the flag fuzzy; every other byte stays. Babel
-and polib would write the whole file anew, and lose parts of it.
+and polib would write the whole file anew, and lose parts of it. A message also stays if gettext
+would refuse its translation.
 """
 
 import re
@@ -9,9 +10,16 @@ from collections.abc import Iterator
 from gettext import c2py
 from typing import NamedTuple
 
+from glassformer.data.protected import protected_spans
 from glassformer.data.words import Span
 from glassformer.support.errors import InputError
+from glassformer.tools.documents.files.accelerators import (
+    accelerator_sign,
+    with_accelerator,
+    without_accelerator,
+)
 from glassformer.tools.documents.files.content import FileContent, decoded, replaced
+from glassformer.tools.documents.files.message_formats import fits
 
 __all__ = ["read_gettext"]
 
@@ -27,6 +35,9 @@ _MESSAGE = re.compile(
 _BETWEEN = re.compile(r"(?:[^\S\n]*+(?:#[^\n]*+)?+(?:\n|\Z))*+")  # comments and blank lines
 _COMMENT = re.compile(r"^[^\S\n]*+#(?P<kind>[~,|])[^\n]*+", re.MULTILINE)
 _PLURALS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;\s*plural\s*=([^;\n]+)")
+_FORMAT = re.compile(r"(?<![\w-])(?!no-)([\w+-]+)-format(?![\w-])")
+# In place of such a message, programs show the names and addresses of a translation's authors.
+_CREDITS = re.compile(r"translator[-_]credits|Your (?:names|emails)")
 _ESCAPE = re.compile(r"\\(?:[0-7]{3}|.)")
 _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | {
     ord(letter): f"\\{name}" for letter, name in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
@@ -38,6 +49,7 @@ class _Message(NamedTuple):
     """A message with its text (or singular and plural), and all forms of its translation.
 
     `span` is the span of the forms. `flag` is the text that, at `place`, makes the message fuzzy.
+    `formats` are the languages of the text's arguments, such as c.
     """
 
     texts: list[str]
@@ -45,6 +57,15 @@ class _Message(NamedTuple):
     span: Span
     place: int
     flag: str
+    formats: list[str]
+
+
+class _Plurals(NamedTuple):
+    """The number of plural forms, the place of the singular, and if it is for 1 thing only."""
+
+    number: int = 2
+    singular: int = 0
+    only: bool = True
 
 
 def read_gettext(data: bytes) -> FileContent:
@@ -52,40 +73,77 @@ def read_gettext(data: bytes) -> FileContent:
 
     Gettext calls a translation fuzzy if a person must check it. Programs show no fuzzy translation.
 
-    >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
+    >>> content = read_gettext(b'#: a.c:1\\nmsgid "_Open"\\nmsgstr ""\\n')
     >>> content.texts
     ['Open']
     >>> print(content.write(["Öffnen"]).decode())
     #: a.c:1
     #, fuzzy
-    msgid "Open"
-    msgstr "Öffnen"
+    msgid "_Open"
+    msgstr "_Öffnen"
     <BLANKLINE>
     """
     text, mark = decoded(data)
     line_end = "\r\n" if "\r\n" in text else "\n"
     messages = list(_messages(text, line_end))
     header = next((m.translation for m in messages if not any(m.texts)), "")
-    count, singular = _plural_forms(header)
-    untranslated = [m for m in messages if any(m.texts) and not m.translation]
+    plurals = _plurals(header)
+    sign = accelerator_sign(each for message in messages for each in message.texts)
+    open_messages = [m for m in messages if any(m.texts) and not m.translation]
+    untranslated = [m for m in open_messages if not _CREDITS.fullmatch(m.texts[0])]
 
     def write(translations: list[str]) -> bytes:
         rest = iter(translations)
         changes: list[tuple[Span, str]] = []
         for message in untranslated:
-            forms = {"msgstr": next(rest)}
-            if len(message.texts) > 1:
-                singular_form, plural_form = forms["msgstr"], next(rest)
-                forms = {
-                    f"msgstr[{n}]": singular_form if n == singular else plural_form
-                    for n in range(count)
-                }
-            lines = [line for keyword, form in forms.items() for line in _lines(keyword, form)]
-            changes.append(((message.place, message.place), message.flag))
-            changes.append((message.span, line_end.join(lines)))
+            new = [_finished(next(rest), source, sign) for source in message.texts]
+            if forms := _forms(message, new, plurals):
+                lines = [line for keyword, form in forms.items() for line in _lines(keyword, form)]
+                changes.append(((message.place, message.place), message.flag))
+                changes.append((message.span, line_end.join(lines)))
         return mark + replaced(text, changes).encode()
 
-    return FileContent([text for message in untranslated for text in message.texts], write)
+    texts = [without_accelerator(each, sign) for m in untranslated for each in m.texts]
+    return FileContent(texts, write)
+
+
+def _finished(translation: str, source: str, sign: str) -> str:
+    """The translation with the accelerators of the source, and with its first and last line ends.
+
+    Gettext refuses a catalogue if a message and its translation differ in these line ends.
+    """
+    start = len(source) - len(source.lstrip("\n"))
+    end = max(start, len(source.rstrip("\n")))
+    translation = source[:start] + translation.strip("\n") + source[end:]
+    return with_accelerator(translation, source, sign)
+
+
+def _forms(message: _Message, texts: list[str], plurals: _Plurals) -> dict[str, str]:
+    """The keywords and forms of a translation; none if it is blank, or lacks or adds an argument.
+
+    Tags count as arguments, and without a flag all placeholders. The plural's translation is the
+    singular's too if the singular's does not fit.
+    """
+    source, translation = message.texts[-1], texts[-1]
+    kinds = ["tag"] if message.formats else ["tag", "placeholder"]
+    wanted = [_blank_and_spans(text, kinds) for text in message.texts]
+    if [_blank_and_spans(text, kinds) for text in texts] != wanted:
+        return {}
+    if not fits(translation, source, message.formats):
+        return {}
+    if len(texts) == 1:
+        return {"msgstr": translation}
+    singular = texts[0]
+    if not fits(singular, source, message.formats, fewer=plurals.only):
+        singular = translation
+    forms = [singular if n == plurals.singular else translation for n in range(plurals.number)]
+    return {f"msgstr[{n}]": form for n, form in enumerate(forms)}
+
+
+def _blank_and_spans(text: str, kinds: list[str]) -> tuple[bool, list[str]]:
+    """Whether the text is blank, and its protected spans of the ``kinds``."""
+    spans = [span for span in protected_spans(text) if span.kind in kinds]
+    return not text.strip(), sorted(text[span.start : span.end] for span in spans)
 
 
 def _messages(text: str, line_end: str) -> Iterator[_Message]:
@@ -95,8 +153,8 @@ def _messages(text: str, line_end: str) -> Iterator[_Message]:
         before, end = (end, match.start()), match.end()
         _check_between(text, *before)
         texts = [_text(match[name]) for name in ("id", "plural") if match[name]]
-        flag = _fuzzy(text, *before, line_end)
-        yield _Message(texts, _text(match["forms"]), match.span("forms"), *flag)
+        flags = _flags(text, *before, line_end)
+        yield _Message(texts, _text(match["forms"]), match.span("forms"), *flags)
     _check_between(text, end, len(text))
     if not end:
         raise InputError("not a gettext file: no msgid has a msgstr")
@@ -112,24 +170,26 @@ def _check_between(text: str, start: int, end: int) -> None:
         )
 
 
-def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
+def _flags(text: str, start: int, end: int, line_end: str) -> tuple[int, str, list[str]]:
     """The place and text of the flag for a message with the comments ``text[start:end]``.
 
     The flag joins other flags, or stands on a line before the previous text (``#|``) or message.
+    The list has the languages of flags such as c-format.
     """
-    new = place, flag = end, f"#, fuzzy{line_end}"
+    new = place, flag, formats = end, f"#, fuzzy{line_end}", list[str]()
     for comment in _COMMENT.finditer(text, start, end):
         if comment["kind"] == "~":  # an obsolete message, which has the flags before it
-            place, flag = new
+            place, flag, formats = new
         elif comment["kind"] == ",":
             place, flag = comment.end("kind"), "" if "fuzzy" in comment[0] else " fuzzy,"
+            formats = formats + _FORMAT.findall(comment[0])
         elif place == end:
             place = comment.start()
-    return place, flag
+    return place, flag, formats
 
 
-def _plural_forms(header: str) -> tuple[int, int]:
-    """The number of plural forms, and the place of the singular; as in English by default.
+def _plurals(header: str) -> _Plurals:
+    """The plural forms of a catalogue; as in English by default.
 
     Raises InputError if the charset or the plural forms of the file are unknown.
     """
@@ -140,17 +200,19 @@ def _plural_forms(header: str) -> tuple[int, int]:
         )
     plurals = _PLURALS.search(header)
     if not plurals:
-        return 2, 0
+        return _Plurals()
     try:
-        count, singular = int(plurals[1]), c2py(plurals[2].strip())(1)
+        count, form = int(plurals[1]), c2py(plurals[2].strip())
+        singular = form(1)
+        only = singular not in map(form, (0, *range(2, 200)))
     except (ValueError, ArithmeticError):
-        count, singular = 0, 0
+        count, singular, only = 0, 0, False
     if not 0 <= singular < count < 10:
         raise InputError(
             f"Plural-Forms: {plurals[0][:60]}: expected at most 9 forms, and a formula such as"
             " n != 1 for their numbers"
         )
-    return count, singular
+    return _Plurals(count, singular, only)
 
 
 def _text(strings: str) -> str:
