@@ -18,7 +18,23 @@ SIGNS = st.sampled_from("_&")
 ENDS = st.sampled_from(["", "…", ":", " %s", " (%1$d)", " {name}", " &lt;b&gt;", "\tCtrl+O"])
 # A sign in these parts is no mark, and a mark never goes into such a part.
 OPAQUE = ["%s", "%1$s", "{name}", "%(size)d", "&amp;", "<b>", "https://a.org/x_y", "$HOME_DIR"]
-STRANGE = ["打开", "खोलें", "…", ":", "12", "x_y", "_z", "&a", "R&B", "x&&&b", "a__b", "my_file_name", "Ω", "ªß", "'"]
+STRANGE = [
+    "打开",
+    "खोलें",
+    "…",
+    ":",
+    "12",
+    "x_y",
+    "_z",
+    "&a",
+    "R&B",
+    "x&&&b",
+    "a__b",
+    "my_file_name",
+    "Ω",
+    "ªß",
+    "'",
+]
 
 
 def shown(text):
