@@ -11,6 +11,7 @@ from glassformer.data import subword_training as module
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from glassformer.data.words import knows_no_word
 from glassformer.support.errors import InputError, UsageError
 from tests.tables import every
 
@@ -310,3 +311,11 @@ def test_a_vocabulary_that_is_a_list_of_its_own(kind):
         tokenizer._model.piece_to_id(text) for text in whole.subwords("der Hund")
     ]
     assert tokenizer.decode(tokenizer.encode("ein é")) == "ein é"
+
+
+@pytest.mark.parametrize("kind", ["bpe", "char", "word"])
+def test_words_of_the_training_are_known_by_any_kind_of_tokenizer(kind):
+    tokenizer = Tokenizer(foreign_model(model_type=kind, vocab_size=400))
+    for word in WORDS:
+        assert not knows_no_word(tokenizer, f"{word}."), word
+    assert knows_no_word(tokenizer, "Ψυχή Ωδή")

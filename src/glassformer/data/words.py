@@ -95,8 +95,8 @@ def unknown_characters(tokenizer: Tokenizer, characters: Sequence[str]) -> list[
 def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
     """Whether ``text`` has words, and the tokenizer takes each of them apart.
 
-    A known word has no bytes, and a subword of it has two letters or more on average. Words with
-    digits and words of one letter do not count.
+    A known word has no bytes. If the tokenizer cuts subwords, they have two letters or more on
+    average. Words with digits and words of one letter do not count.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=300)
@@ -114,7 +114,7 @@ def _knows(tokenizer: Tokenizer, word: str) -> bool:
     if not tokenizer.byte_ids.isdisjoint(ids) or tokenizer.unk_id in ids:
         return False
     letters = unicodedata.normalize("NFD", word)  # a Hangul syllable has several
-    return len(word) == 1 or len(letters) >= 2 * len(ids)
+    return len(word) == 1 or len(letters) >= 2 * len(ids) or not tokenizer.cuts_subwords
 
 
 def words(text: str) -> list[Span]:

@@ -18,7 +18,7 @@ export function offerFiles({ input, status, languages }) {
       Object.assign(link, { href: `download_file/${name}`, download: "" });
       link.textContent = `Save the translation of ${file.name}`;
       say(link);
-      status.append(...doubts.map((doubt) => ` ${doubt}`));
+      status.append(...doubts.map((doubt) => ` · ${doubt}`));
       link.focus();
     } catch (error) {
       say(`${file.name}: ${error.message.replace(/^Invalid request: /, "")}`, true);
