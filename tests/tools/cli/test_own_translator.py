@@ -64,7 +64,8 @@ def test_its_end_says_what_was_learned_what_ran_and_what_to_try_before_any_table
     assert end[1] == "Your parts of these lessons ran in it: attention."
     train, compare = end[2].partition(": ")[2].split(" && ")
     assert train == f"glassformer learn train {folder.path} --mistake causal-missing"
-    assert compare == f"glassformer learn compare {trained.directory} causal-missing"
+    other = f"{folder.path}/translator-causal-missing"
+    assert compare == f"glassformer learn compare {trained.directory} {other}"
 
 
 def test_right_parts_train_the_very_same_translator(trained, tmp_path):

@@ -50,7 +50,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
         searched = book.test[:_SEARCHED]
         right = _right(searched, _translated(translator, searched, beam=_BEAM))
     share = 100 * _right(book.test, texts) / len(book.test)
-    learned = f"write {share:.1f} % of {len(book.test):,} phrases with years that no training has"
+    learned = f"write {share:.1f} % of {len(book.test):,} phrases with years that it had not read"
     print(f"From {len(book.train):,} pairs and no rule, this translator learned to {learned}.")
     print(_ran(parts))
     print(_to_try(folder, out, mistakes))
@@ -83,7 +83,7 @@ def _to_try(folder: Folder, out: Path, mistakes: Sequence[str]) -> str:
     right = Folder(folder.path / "translator")
     if not mistakes:
         train = folder.command("train", "--mistake", _MISTAKE)
-        compare = Folder(out).command("compare", _MISTAKE)
+        compare = Folder(out).command("compare", f"{right.path}-{_MISTAKE}")
         return f"To see the harm of a mistake, train with it and compare: {train} && {compare}"
     train = "" if right.path.exists() else f"{folder.command('train')} && "
     return f"To see the harm, compare: {train}{right.command('compare', str(out))}"

@@ -18,17 +18,17 @@
 # split makes an axis of the heads, attention treats it as it treats the batch,
 # and merge puts the heads side by side:
 #
-#     query                                 (batch 2, q_len 5, d_model 512)
-#     key      value has the same shape     (batch 2, k_len 7, d_model 512)
-#     all      query W^Q, of all heads      (batch 2, q_len 5, d_model 512)
-#     queries  split(all)           (batch 2, heads 8, q_len 5, d_head 64)
-#     keys     split(key W^K)       (batch 2, heads 8, k_len 7, d_head 64)
-#     values   split(value W^V)     (batch 2, heads 8, k_len 7, d_head 64)
-#     scores   queries · keysᵀ / √d_head   (batch 2, heads 8, q_len 5, k_len 7)
-#     weights  softmax(scores) over k_len  (batch 2, heads 8, q_len 5, k_len 7)
-#     heads    weights · values     (batch 2, heads 8, q_len 5, d_head 64)
-#     joint    merge(heads)                 (batch 2, q_len 5, d_model 512)
-#     output   joint Wᴼ                     (batch 2, q_len 5, d_model 512)
+#     query                                (batch 2, q_len 5, d_model 512)
+#     key       value has the same shape   (batch 2, k_len 7, d_model 512)
+#     projected query W^Q, all heads       (batch 2, q_len 5, d_model 512)
+#     queries   split(projected)        (batch 2, heads 8, q_len 5, d_head 64)
+#     keys      split(key W^K)          (batch 2, heads 8, k_len 7, d_head 64)
+#     values    split(value W^V)        (batch 2, heads 8, k_len 7, d_head 64)
+#     scores    queries · keysᵀ / √d_head  (batch 2, heads 8, q_len 5, k_len 7)
+#     weights   softmax(scores) over k_len (batch 2, heads 8, q_len 5, k_len 7)
+#     heads     weights · values        (batch 2, heads 8, q_len 5, d_head 64)
+#     joint     merge(heads)               (batch 2, q_len 5, d_model 512)
+#     output    joint Wᴼ                   (batch 2, q_len 5, d_model 512)
 #
 # A reshape never moves a number: it only draws the borders of the axes anew.
 # To bring the heads before the positions, an exchange of two axes has to
