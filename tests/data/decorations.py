@@ -744,10 +744,12 @@ def twins_of_characters(draw: Random, pairs: Sequence[Pair]) -> Drawn:
     return pair.source.translate(letters), [pair.target], [pair]
 
 
+UNITS = {"h": "Uhr", "ha": "und", "t": "Mal", "m": "Meter", "l": "links", "min": "kurz"}
+
+
 def numbers_with_a_unit_letter(draw: Random, _pairs: Sequence[Pair]) -> Drawn:
     """Whether "20 h" is a span or a time depends on the model, which knows the whole text."""
-    units = {"h": "Uhr", "ha": "und", "t": "Mal", "m": "Meter", "l": "links", "min": "kurz"}
-    number, (unit, word) = draw.randint(2, 99), draw.choice([*units.items()])
+    number, (unit, word) = draw.randint(2, 99), draw.choice([*UNITS.items()])
     pair = Pair(f"It begins at {number} {unit} today.", f"Es beginnt um {number} {word} heute.")
     return pair.source, [pair.target], [pair]
 

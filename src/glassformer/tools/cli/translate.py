@@ -34,8 +34,7 @@ from glassformer.tools.cli.loading import LoadingOptions, parts_of
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.tools.documents.protection import TextTranslator
-    from glassformer.translator import Sampling, TranslateSettings, Translation
+    from glassformer.translator import Sampling, TranslateSettings, Translation, Translator
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
@@ -142,7 +141,6 @@ def run(options: TranslateOptions) -> int:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     from glassformer.data.terms import read_terms
     from glassformer.parts import FAST, PLAIN
-    from glassformer.tools.documents.protection import ProtectingTranslator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
@@ -150,18 +148,17 @@ def run(options: TranslateOptions) -> int:
     shown = nullcontext() if sys.stdout.isatty() else shown_progress()
     with parts_of(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)
-        protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
             _, language = translator.bundle.languages or (None, None)
-            _translate_file(protecting, options, glossary, language=language)
+            _translate_file(translator, options, glossary, language=language)
         else:
             threads = translator.engine.threads if translator.engine else 1
-            _translate_input(protecting, options, glossary, threads=threads)
+            _translate_input(translator, options, glossary, threads=threads)
     return 0
 
 
 def _translate_file(
-    translator: TextTranslator,
+    translator: Translator,
     options: TranslateOptions,
     glossary: Terms | None,
     *,
@@ -181,7 +178,7 @@ def _translate_file(
 
 
 def _translate_input(
-    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, *, threads: int
+    translator: Translator, options: TranslateOptions, glossary: Terms | None, *, threads: int
 ) -> None:
     """Write the translation of each line of standard input to standard output, in order."""
     from glassformer.support.threads import in_order

@@ -130,7 +130,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
             "numbers": bundle.preprocessing.reads_numbers,
             "ordinals": has_ordinals(from_language),
             "gap": "" if is_unspaced(to_language) else " ",
-            "cutting": cutting(bundle.preprocessing, source),
+            "cutting": cutting(bundle.preprocessing),
         },
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
@@ -147,9 +147,9 @@ def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     return {"model": model, "prefix": tokenizer.prefix, "known": tokenizer.known}
 
 
-def cutting(preprocessing: Preprocessing, tokenizer: Tokenizer) -> dict[str, Any] | None:
+def cutting(preprocessing: Preprocessing) -> dict[str, Any] | None:
     """The patterns by which the preprocessing cuts lines, in JavaScript's form."""
-    patterns = preprocessing.patterns(tokenizer)
+    patterns = preprocessing.patterns()
     if patterns is None:
         return None
     names = {"spans", "row", "rowCell", "cell", "mark", "sentence"}
