@@ -132,7 +132,7 @@ class TextEngine:
     ) -> list[Translation]:
         """One translation for each text, in the order of the texts.
 
-        A text without segments stays as it is; a blank text gives "". The engine gets the texts in
+        A text without segments stays as it is. The engine gets the texts in
         jobs of similar lengths. Without ``split``, only a line that is too long is cut at sentence
         ends. With ``protect``, the segments know their protected spans.
         """
@@ -273,7 +273,7 @@ class TextEngine:
     def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
         """Join the translations of a text's segments, each with its span in the whole."""
         if not parts:
-            return Translation("" if text.isspace() else text, 0.0)
+            return Translation(text, 0.0)
         languages = self.preprocessing.languages
         shown = [part.text.upper() if part.segment.capitals else part.text for part in parts]
         row = [part.segment for part in parts]

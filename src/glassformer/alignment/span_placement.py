@@ -18,7 +18,7 @@ from glassformer.bundle import Bundle
 from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.words import Link
+from glassformer.data.words import Link, words
 from glassformer.text_engine import SegmentTranslation, TextEngine, Translation, with_alternatives
 
 __all__ = ["Read", "SpanPlacement"]
@@ -101,6 +101,7 @@ class SpanPlacement:
         with suppress(UnalignedError):
             links = iter(align(self.bundle, sources, targets) if bare else [])
         for part, least in cleaned:
+            part = _named(part)
             if marked := part.segment.marked if part.segment.is_bare else None:
                 segment, read = replace(part.segment, text=marked.text), part.text
                 for given in (next(links), None):
@@ -108,7 +109,7 @@ class SpanPlacement:
                     part = replace(part, segment=segment, text=text, alignment=moved)
                     if not _is_faulty(part):
                         break
-            yield part
+            yield _accelerated(part, least) if part.segment.accelerator else part
 
 
 def _is_faulty(part: SegmentTranslation) -> bool:
@@ -116,7 +117,11 @@ def _is_faulty(part: SegmentTranslation) -> bool:
     marked, target = part.segment.marked, part.text
     if marked is None or part.segment.is_bare:
         return False
-    texts = [(mark, marked.text[mark.start : mark.end]) for mark in marked.marks]
+    named = part.segment.text == marked.text
+    texts = [
+        (mark, marked.text[mark.start : mark.end] if named else mark.shown_in(marked.text))
+        for mark in marked.marks
+    ]
     spans = protected_spans(target)
     found = [span.text_of(target) for span in spans]
     counts, wanted = Counter(found), Counter(text for _, text in texts)
@@ -148,6 +153,36 @@ def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslatio
         and span.text_of(part.text) not in part.segment.text
     ]
     return replace(part, text=BareText(part.text, tuple(marks)).bare) if marks else part
+
+
+def _named(part: SegmentTranslation) -> SegmentTranslation:
+    """The translation with the spans in the place of their stand-ins."""
+    marked = part.segment.marked
+    if marked is None or part.segment.text in (marked.text, marked.bare) or _is_faulty(part):
+        return part
+    text = part.text
+    for mark in marked.marks:
+        if mark.stand_in:
+            text = text.replace(mark.stand_in, marked.text[mark.start : mark.end])
+    return replace(part, segment=replace(part.segment, text=marked.text), text=text)
+
+
+def _accelerated(part: SegmentTranslation, least: int) -> SegmentTranslation:
+    """The translation with the accelerator at a word that begins with its letter, or at the first.
+
+    A translation without Latin letters has the accelerator in parentheses, before the last signs.
+    """
+    sign, letter = part.segment.accelerator[0], part.segment.accelerator[1]
+    text = part.text
+    starts = [start for start, _ in words(text) if start >= least and text[start].isalpha()]
+    alike = [start for start in starts if text[start].lower() == letter.lower()]
+    place = next(iter(alike + starts), None)
+    if place is None or text[place].lower() == text[place].upper():
+        place = len(text.rstrip(" .:…"))
+        text = f"{text[:place]}({sign}{letter.upper()}){text[place:]}"
+    else:
+        text = text[:place] + sign + text[place:]
+    return replace(part, text=text, alignment=None)
 
 
 def _is_code(span: ProtectedSpan, text: str) -> bool:

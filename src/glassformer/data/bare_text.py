@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Literal
 
 from glassformer.data.words import Span
@@ -32,7 +32,7 @@ class Mark:
     """A part that the bare text lacks, a point or the tag that opens or closes ``name``.
 
     Ordered points keep their order in the translation; other points may move. ``kind`` is the kind
-    of a protected span.
+    of a protected span. A model may read a ``stand_in`` in the place of the span.
     """
 
     start: int
@@ -41,6 +41,11 @@ class Mark:
     name: str = ""
     kind: str = ""
     ordered: bool = False
+    stand_in: str = ""
+
+    def shown_in(self, text: str) -> str:
+        """The stand-in, or else the part of ``text``."""
+        return self.stand_in or text[self.start : self.end]
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,14 @@ class BareText:
     def bare(self) -> str:
         """The text without marks, and without the second space that a mark would leave."""
         return "".join(self.text[place] for place in self.kept)
+
+    @property
+    def shown(self) -> str:
+        """The text with stand-ins."""
+        edges = [0, *(place for mark in self.marks for place in (mark.start, mark.end)), None]
+        gaps = [self.text[slice(*gap)] for gap in zip(edges[::2], edges[1::2], strict=True)]
+        marks = [mark.shown_in(self.text) for mark in self.marks]
+        return "".join(chain(*zip(gaps, [*marks, ""], strict=True)))
 
     @cached_property
     def kept(self) -> list[int]:

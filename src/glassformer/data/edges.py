@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import Span
@@ -27,7 +27,8 @@ _DEEPEST = 100  # opening signs that wait for their partners
 # The closing signs of each opening sign; some signs open and close.
 _CLOSERS = dict(zip("([{<«‹「『（【“‘„‚", [*")]}>»›」』）】”’", "“”", "‘’"], strict=True))
 _SPAN, _JOINED, _OPENING, _CLOSING = "\0\1\2\3"  # in the place of protected spans
-_SPANS = re.compile(f"[{_SPAN}{_JOINED}{_OPENING}{_CLOSING}]+")
+_PARTS = _SPAN + _JOINED + _OPENING + _CLOSING
+_SPANS = re.compile(f"[{_PARTS}]+")
 _CLOSERS |= {_OPENING: _CLOSING}
 _CLOSERS |= {sign: sign for sign in "\"'*_~`|"}
 _FLANKED = "\"'’*_~`|"  # a letter beside one says whether it opens or closes
@@ -121,21 +122,23 @@ def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
     for span in spans:
         tag, length = text[span.start : span.start + 2], span.end - span.start
         amount = tag[0] == "$" and tag[1:].isdigit()  # such as "$5"
-        if amount or span.kind in ("measure", "emphasis"):
+        if amount or span.kind == "measure":
             continue
         signs = (_JOINED if span.kind == "placeholder" else _SPAN) * length
-        if tag == "</":
+        opens = text[span.end : span.end + 1].isalnum()
+        if tag == "</" or (span.kind == "emphasis" and not opens):
             signs = signs[1:] + _CLOSING
-        elif tag[0] == "<" and tag[1:].isalnum():
+        elif re.match(r"<[^\W_]|<#", tag) or span.kind == "emphasis":
             signs = _OPENING + signs[1:]
         bare[span.start : span.end] = signs
     return "".join(bare)
 
 
 def _lengths(signs: str) -> Iterator[int]:
-    """The lengths of signs after which an edge may be: not in a run of one sign, nor at a space."""
-    lengths = range(1, len(signs) + 1)
-    cuts = (n for n in lengths if signs[n - 1] != signs[n : n + 1] and not signs[n - 1].isspace())
+    """The lengths of signs after which an edge may be: not in a run or span, nor at a space."""
+    alike = [_SPAN if sign in _PARTS else sign for sign in signs] + [""]
+    pairs = enumerate(pairwise(alike), start=1)
+    cuts = (n for n, (sign, after) in pairs if sign != after and not sign.isspace())
     return islice(cuts, _MOST)
 
 

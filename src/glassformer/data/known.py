@@ -29,14 +29,17 @@ from glassformer.data.tokenizer import SPACE, Tokenizer
 
 __all__ = ["Known", "Reading", "is_known_word"]
 
-Reading: TypeAlias = Literal["copied", "text", "opaque"]
-"""A model copies a span, translates a span as any other text, or does not read a span."""
+Reading: TypeAlias = Literal["copied", "renamed", "text", "opaque"]
+"""A model copies a span or its stand-in, translates a span as text, or does not read a span."""
 
 _LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 pairs, if fewer
 # A model that nobody has counted reads these kinds: further pairs of the training teach most.
 _USUAL = ("placeholder", "tag", "code", "url", "email", "emoji", "measure")
 # Units that are also words or times, in some language.
 _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
+# The placeholders of a training's further pairs.
+_TAUGHT = re.compile(r"\$?\{\w+\}|\{\{ ?[\w.]+ ?\}\}|\$[1-9]|%(?:[1-9]\$s|\(\w+\)s|[sd]|[A-Z]+%)")
+_RAISED = "[²³¹⁰-₉]"  # digits of a note beside a word
 _TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # forms of one character
 
 
@@ -107,6 +110,8 @@ class Known:
         if kind in self.spans:
             kept, seen = self.spans[kind]
             return "copied" if 2 * kept >= seen else "text"
+        if span.kind == "placeholder" and not _TAUGHT.fullmatch(span.text_of(text)):
+            return "renamed"
         if span.kind == "measure" and kind.removeprefix("measure ") in _WORDS:
             return "text"
         return "copied" if span.kind in _USUAL else "opaque"
@@ -117,12 +122,20 @@ class Known:
 
     @cached_property
     def pattern(self) -> str:
-        """The pattern of all spans, for a page that finds the same spans."""
+        """The pattern of all spans."""
         if self.characters is None:
             return SPANS
-        word = rf"(?<![^\W_])(?=[^\W_]*?{self._odd}[^\W_])[^\W_]+"
+        letter = rf"(?:(?!{_RAISED}|\d\uFE0F?\u20E3)[^\W_])"  # but not of a keycap
+        word = rf"(?<![^\W_])(?={letter}*?{self._odd}{letter}){letter}+"
         sign = rf"{self._odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
-        return rf"{SPANS}|(?P<unknown>{word}|(?<![^\W_]){sign}|{sign}(?![^\W_]))"
+        raised = f"(?:{self._odd}{_RAISED})+"
+        return rf"{SPANS}|(?P<unknown>{word}|{raised}|(?<![^\W_]){sign}|{sign}(?![^\W_]))"
+
+    def patterns(self) -> dict[str, object]:
+        """The patterns and tables of edges and spans, for a page that finds the same."""
+        texts = [kind for kind, (kept, seen) in self.spans.items() if 2 * kept < seen]
+        found = {"spans": self.pattern, "texts": [*texts, "measure"], "twins": _TWINS}
+        return {**self.edges.patterns(), **found, "letters": "".join(sorted(self._sources))}
 
     def with_twins(self, line: Normalised) -> Normalised:
         """The line, with each unknown character in a form that the model knows, if there is one."""

@@ -11,6 +11,7 @@ model has not learnt (:mod:`~glassformer.data.edges`).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.capitals import in_known_case
@@ -38,15 +39,17 @@ _LINE = re.compile(r"[^\r\n]+")
 # The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
 _CELL = re.compile(
     r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}"
-    r"| [|¦›»→←·•▸>]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
+    r"| [|¦│║┃›»→←·•▸>☐☑☒]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
 _CODE = re.compile(r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})")
+_SIGN = re.compile("[_&]")
+_ACCELERATOR = re.compile(r"(?<![\w&-])(?:[^\W\d_]|-)*(?P<sign>[_&])(?:[^\W\d_]|-)+(?![\w;&(])")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
     r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})\)"
-    r"|(?P<number>\d{1,3}\.))\s+"
+    r"|(?P<number>\d{1,3}\.))(?:\s+|(?<=\))(?=\())"
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
 _ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
@@ -106,7 +109,8 @@ class Segment:
     ``places`` has the position of each character in the original text, and the position after it.
     ``capitals`` is True if the model reads in lower case a text that somebody typed in capitals.
     ``marked`` is the whole unit with its protected spans, if it has any. The model reads the whole
-    unit, or the unit without the spans; ``places`` are of the whole unit.
+    unit, or the unit without the spans; ``places`` are of the whole unit. The unit lacks the sign
+    of an ``accelerator``, as in "Cu_t", which has the sign and the letter.
     """
 
     text: str
@@ -114,6 +118,7 @@ class Segment:
     ids: list[int]
     capitals: bool = False
     marked: BareText | None = None
+    accelerator: str = ""
 
     @property
     def span(self) -> Span:
@@ -128,7 +133,7 @@ class Segment:
     @property
     def is_bare(self) -> bool:
         """Whether the model reads the text without its protected spans."""
-        return self.text != self.whole
+        return self.marked is not None and self.text == self.marked.bare
 
     def bare(self, tokenizer: Tokenizer) -> "Segment":
         """The same segment without its protected spans."""
@@ -190,9 +195,8 @@ class Preprocessing:
         if self.known is None or self.lengths is None:
             return None
         patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": _CELL}
-        patterns |= {"mark": _MARK, "sentence": _SENTENCE}
-        named = {name: pattern.pattern for name, pattern in patterns.items()}
-        return {**self.known.edges.patterns(), "spans": self.known.pattern, **named}
+        patterns |= {"code": _CODE, "mark": _MARK, "sentence": _SENTENCE}
+        return self.known.patterns() | {name: each.pattern for name, each in patterns.items()}
 
     @property
     def reads_numbers(self) -> bool:
@@ -268,22 +272,43 @@ class _Cutter:
         part = line.text[start:end]
         text = part.strip()
         start += part.index(text)
-        known = self.preprocessing.known
+        places = line.places[start : start + len(text) + 1]
+        known, accelerator = self.preprocessing.known, self._accelerator(text)
+        if accelerator is not None:
+            text = text[:accelerator] + text[accelerator + 1 :]
+            places = [*places[:accelerator], *places[accelerator + 1 :]]
         spans = (known or _USUAL).spans_in(text)
         spans = [span for span in spans if (known or _USUAL).reads(text, span) != "text"]
         first, last = 0, len(text)
         if known and self.preprocessing.lengths and text:
             first, last = known.edges.span(text, spans)
-        marks = [
-            mark_of(text, span, first) for span in spans if first <= span.start and span.end <= last
-        ]
+        inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
+        readings = [(known or _USUAL).reads(text, span) for span in inside]
+        names = (name for n in count() if (name := f"{{{n}}}") not in text)
+        marks = tuple(
+            replace(mark_of(text, span, first), stand_in=next(names) * (reading == "renamed"))
+            for span, reading in zip(inside, readings, strict=True)
+        )
         read, capitals = self._read(text[first:last], marks)
-        marked = BareText(read, tuple(marks)) if marks else None
+        marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
         if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
-            opaque = any((known or _USUAL).reads(text, span) == "opaque" for span in spans)
-            places = line.places[start + first : start + last + 1]
-            yield Segment(bare if opaque else read, places, [], capitals, marked)
+            sign = "" if accelerator is None else part.strip()[accelerator : accelerator + 2]
+            places = places[first : last + 1]
+            shown = bare if "opaque" in readings else marked.shown if marked else read
+            yield Segment(shown, places, [], capitals, marked, sign)
+
+    def _accelerator(self, text: str) -> int | None:
+        """The place of the sign of an accelerator, as in "Cu_t" and "Save &as", if there is one."""
+        found = [*_ACCELERATOR.finditer(text)] if self.protect and _SIGN.search(text) else []
+        if len(found) != 1 or len(_SIGN.findall(text)) != 1:
+            return None
+        if found[0].start("sign") == 0:  # the sign is layout
+            return None
+        place, [word] = found[0].start("sign"), [found[0][0].replace(found[0]["sign"], "")]
+        starts = place == found[0].start()
+        [ids] = self.tokenizer.encode_batch([word], prefixed=False)
+        return place if starts or word.istitle() or len(ids) == 1 else None
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from glassformer.alignment.align import _merged, _shares, linked
-from glassformer.data.normaliser import INVISIBLE, normalised, visible
+from glassformer.data.edges import Edges
+from glassformer.data.known import Known
+from glassformer.data.normaliser import INVISIBLE, normalised
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.words import Span, has_letters, words
@@ -23,8 +25,7 @@ import { hasLetters, isSpace, words } from "./engine/words.js";
 
 export default function ({ texts, characters, reading }) {
   const preprocessing = new Preprocessing(reading);
-  const forms = (text) => [preprocessing.normalised(text), preprocessing.visible(text)];
-  const read = (text) => [words(text), hasLetters(text), ...forms(text)];
+  const read = (text) => [words(text), hasLetters(text), preprocessing.normalised(text)];
   const kinds = (each) => [isSpace(each), hasLetters(each), words(`a${each}b'${each}c`)];
   return { texts: texts.map(read), characters: characters.map(kinds) };
 }
@@ -73,8 +74,8 @@ def test_words_letters_and_normalised_texts():
     codes = [*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x12000)]
     characters = list(filter(is_assigned, map(chr, codes)))
     answer = node(WORDS, {"texts": texts, "characters": characters, "reading": reading()})
-    for text, [spans, letters, *forms] in zip(texts, answer["texts"], strict=True):
-        assert forms == [normalised(text), visible(text)], text
+    for text, [spans, letters, form] in zip(texts, answer["texts"], strict=True):
+        assert form == normalised(text), text
         if is_assigned(text):
             assert letters == has_letters(text), text
             assert spans == listed(words(text)), text
@@ -98,21 +99,24 @@ def test_segments_of_a_line_and_their_places():
     ]
     texts = [text for text in (*odd_texts(1500, seed=2), *capitals, *ends) if is_assigned(text)]
     model = base64.b64encode(tokenizer.serialized).decode()
-    learnt = ["", "$", "«", "(", "."]
-    counted = SourceLengths(10, 9_000, several=1.0, starts=learnt, ends=["", ".", "!", " !", ".)"])
+    edges = Edges(("", "$", "«", "(", "."), ("", ".", "!", " !", ".)"), "")
+    letters = "".join(sorted({*"".join(SENTENCES)}))
+    known = Known((letters, letters), edges, {"identifier": (1, 5)})
+    counted = SourceLengths(10, 9_000, several=1.0)
     letterless = SourceLengths(10, 9_000, several=1.0, letterless=1.0)
     pythons = [
         Preprocessing("text"),
         Preprocessing(),
-        Preprocessing("text", None, letterless),
-        Preprocessing("none", ("de", "en"), counted),
+        Preprocessing("text", None, letterless, Known.of_tokenizers(tokenizer, tokenizer)),
+        Preprocessing("none", ("de", "en"), counted, Known(edges=edges)),
+        Preprocessing("text", ("de", "en"), counted, known),
     ]
     readings = [
         reading(
             normalisation=KNOWN if each.normalisation == "text" else None,
             numbers=each.reads_numbers,
             ordinals=True,
-            cutting=cutting(each, tokenizer),
+            cutting=cutting(each),
         )
         for each in pythons
     ]
@@ -129,7 +133,7 @@ def test_segments_of_a_line_and_their_places():
 def seen(text: str, span: Sequence[int]) -> Span:
     """The span without invisible characters at its end, before which an edge may begin."""
     start, end = span
-    while end > start and not visible(text[end - 1]):
+    while end > start and not normalised(text[end - 1]):
         end -= 1
     return start, end
 

@@ -10,7 +10,7 @@ const SPANS = /[\0-\x03]+/g;
 
 export class Edges {
   // `starts`, `ends`: the learnt runs, or null if nobody has counted; then a run of `usual` signs
-  // is learnt. `spans`: the pattern of protected spans. `closers`: the closing signs of each
+  // is learnt. `spans`: the pattern of all spans. `texts`: kinds of spans that are text. `closers`: the closing signs of each
   // opening sign. `flanked`: signs that open or close by their neighbours. `most`, `deepest`:
   // bounds.
   constructor({ spans, ...settings }) {
@@ -47,24 +47,32 @@ export class Edges {
     return runs ? runs.includes(run) : [...run].every((sign) => usual.includes(sign));
   }
 
-  // The lengths of signs after which an edge may be: not in a run of one sign, nor at a space.
+  // The lengths of signs after which an edge may be: not in a run or span, nor at a space.
   lengths(signs) {
-    const all = signs.map((_, place) => place + 1);
-    const cuts = all.filter((n) => signs[n - 1] !== signs[n] && !isSpace(signs[n - 1]));
+    const alike = signs.map((sign) => sign.replace(SPANS, SPAN));
+    const all = alike.map((_, place) => place + 1);
+    const cuts = all.filter((n) => alike[n - 1] !== alike[n] && !isSpace(alike[n - 1]));
     return cuts.slice(0, this.most);
   }
 
   // The characters, with signs of their own in the place of protected spans, but for numbers.
   bare(text) {
     const signs = [...text];
-    for (const { 0: found, index, groups } of text.matchAll(this.spans)) {
+    this.spans.lastIndex = 0;
+    for (let match = this.spans.exec(text); match; match = this.spans.exec(text)) {
+      const { 0: found, index, groups } = match;
       const address = groups.url !== undefined || groups.path !== undefined;
-      const span = [...(address ? withoutSentenceEnd(found) : found)];
-      if (groups.measure !== undefined || /^.\p{Nd}+$/u.test(found)) continue;
+      const part = address ? withoutSentenceEnd(found) : found;
+      this.spans.lastIndex = index + part.length;
+      const span = [...part];
+      const kind = Object.keys(groups).find((name) => groups[name] !== undefined);
+      const isText = [kind, `${kind} ${part[0]}`].some((name) => this.texts.includes(name));
+      if (isText || /^\$\p{Nd}$/u.test(part)) continue;
       const place = [...text.slice(0, index)].length;
       signs.fill(groups.placeholder === undefined ? SPAN : JOINED, place, place + span.length);
-      if (found.startsWith("</")) signs[place + span.length - 1] = CLOSING;
-      else if (/^<[\p{L}\p{Nd}]/u.test(found)) signs[place] = OPENING;
+      const closes = kind === "emphasis" && !isLetter([...text.slice(index + part.length)][0]);
+      if (part.startsWith("</") || closes) signs[place + span.length - 1] = CLOSING;
+      else if (/^<[\p{L}\p{N}#]/u.test(part) || kind === "emphasis") signs[place] = OPENING;
     }
     return signs;
   }

@@ -172,7 +172,7 @@ export class Engine {
         if (segment.capitals) each.text = each.text.toUpperCase();
         each.doubts = [];
       }
-      const between = this.preprocessing.visible(text.slice(end, segment.start));
+      const between = text.slice(end, segment.start);
       whole += segments.length && ["", " "].includes(between) ? this.preprocessing.gap : between;
       const start = [...whole].length;
       whole += hypotheses[0].text;
@@ -181,7 +181,7 @@ export class Engine {
       segments.push({ source, target: [start, [...whole].length], hypotheses });
       progress?.({ text: whole, segments: [...segments] }, all.length);
     }
-    return { text: whole + this.preprocessing.visible(text.slice(end)), segments };
+    return { text: whole + text.slice(end), segments };
   }
 }
 

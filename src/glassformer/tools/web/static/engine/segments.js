@@ -16,12 +16,15 @@ export class Preprocessing {
   // those that Python's version of Unicode lacks. `sentences`: whether each is translated alone.
   // `numbers`: whether a text without letters is. `ordinals`: whether "4." may mean fourth. `gap`:
   // what stands between two sentences of the translation. `cutting`: null, or Python's patterns of
-  // cells, marks and edges.
+  // cells, marks and edges, and the letters that the model knows.
   constructor({ normalisation, sentences, numbers, ordinals, gap, cutting }) {
     Object.assign(this, { sentences, numbers, ordinals, gap });
     this.edges = cutting && new Edges(cutting);
     this.row = cutting && new RegExp(`^(?:${cutting.row})$`, "u");
     this.cells = cutting && [cutting.rowCell, cutting.cell].map((each) => new RegExp(each, "gu"));
+    this.letters = cutting?.letters && new Set(cutting.letters);
+    this.twins = cutting?.twins;
+    this.code = cutting && new RegExp(cutting.code, "gu");
     this.mark = cutting && new RegExp(cutting.mark, "uy");
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
@@ -40,13 +43,16 @@ export class Preprocessing {
     // A browser's Unicode is newer: characters that Python's lacks stay as they are.
     const composed = parts.map((part, place) => (place % 2 ? part : part.normalize("NFC")));
     const letters = [...composed.join("")].map((letter) => (isSpace(letter) ? " " : letter));
-    return letters.join("").split(" ").filter(Boolean).join(" ");
+    const known = letters.map((letter) => this.twin(letter));
+    return known.join("").split(" ").filter(Boolean).join(" ");
   }
 
-  // The text without invisible characters, but with those of private use, as bullets are.
-  visible(text) {
-    const kept = (gone) => (/[\ue000-\uf8ff\u{f0000}-\u{10ffff}]/u.test(gone) ? gone : "");
-    return this.invisible ? text.replace(this.invisible, kept) : text;
+  // The form of an unknown character that the model knows, if there is one.
+  twin(letter) {
+    if (!this.letters || this.letters.has(letter)) return letter;
+    const forms = this.twins.filter((group) => group.includes(letter)).flatMap((group) => [...group]);
+    if (/[\p{Lu}\p{Ll}\p{Nd}]/u.test(letter)) forms.push(letter.normalize("NFKC"));
+    return forms.find((form) => [...form].every((each) => this.letters.has(each))) ?? letter;
   }
 
   // The segments of a text: what the model reads, and the span in the text as typed (in UTF-16).
@@ -68,7 +74,9 @@ export class Preprocessing {
 
   // The lines, or the cells of a table's lines, each with its place in the text.
   lines(text) {
-    return [...text.matchAll(/[^\r\n]+/g)].flatMap(({ 0: line, index }) => {
+    const gap = (code) => "\t".repeat(code.length);
+    const parted = this.code ? text.replace(this.code, gap) : text;
+    return [...parted.matchAll(/[^\r\n]+/g)].flatMap(({ 0: line, index }) => {
       if (!this.cells) return [[line, index]];
       const cells = line.matchAll(this.cells[this.row.test(line) ? 0 : 1]);
       return [...cells].map((cell) => [cell[0], index + cell.index]);
@@ -112,8 +120,10 @@ export class Preprocessing {
     const before = this.normalised(whole.slice(0, first)).length;
     const after = this.normalised(whole.slice(last)).length;
     const part = (from, to) => this.normalised(text.slice(from, to)).length;
-    const from = start + least(end - start, (count) => part(start, start + count) >= before);
-    const to = end - least(end - from, (count) => part(end - count, end) >= after);
+    let from = start + least(end - start, (count) => part(start, start + count) >= before);
+    while (before && /\p{M}/u.test(text[from] ?? "")) from += 1;
+    let to = end - least(end - from, (count) => part(end - count, end) >= after);
+    while (after && /\p{M}/u.test(text[to] ?? "")) to -= 1;
     const span = this.trimmed(text, [from, to]);
     return { read: whole.slice(first, last), start: span[0], end: span[1] };
   }
