@@ -121,9 +121,10 @@ export class Preprocessing {
     const after = this.normalised(whole.slice(last)).length;
     const part = (from, to) => this.normalised(text.slice(from, to)).length;
     let from = start + least(end - start, (count) => part(start, start + count) >= before);
-    while (before && /\p{M}/u.test(text[from] ?? "")) from += 1;
     let to = end - least(end - from, (count) => part(end - count, end) >= after);
-    while (after && /\p{M}/u.test(text[to] ?? "")) to -= 1;
+    const isMark = (character) => /\p{M}/u.test(character ?? "");
+    while (before && isMark(text[from])) from += 1; // which belong to the letter before
+    while (after && isMark(text[to]) && !isMark(whole[last])) to -= 1;
     const span = this.trimmed(text, [from, to]);
     return { read: whole.slice(first, last), start: span[0], end: span[1] };
   }
