@@ -117,14 +117,9 @@ export class Preprocessing {
   withoutEdges(text, [start, end]) {
     const whole = this.normalised(text.slice(start, end));
     const [first, last] = this.edges?.span(whole) ?? [0, whole.length];
-    const before = this.normalised(whole.slice(0, first)).length;
-    const after = this.normalised(whole.slice(last)).length;
-    const part = (from, to) => this.normalised(text.slice(from, to)).length;
-    let from = start + least(end - start, (count) => part(start, start + count) >= before);
-    let to = end - least(end - from, (count) => part(end - count, end) >= after);
-    const isMark = (character) => /\p{M}/u.test(character ?? "");
-    while (before && isMark(text[from])) from += 1; // which belong to the letter before
-    while (after && isMark(text[to]) && !isMark(whole[last])) to -= 1;
+    const read = (count) => this.normalised(text.slice(start, start + count)).length;
+    const place = (index) => start + least(end - start + 1, (count) => read(count) > index) - 1;
+    const [from, to] = [first ? place(first) : start, last < whole.length ? place(last) : end];
     const span = this.trimmed(text, [from, to]);
     return { read: whole.slice(first, last), start: span[0], end: span[1] };
   }
