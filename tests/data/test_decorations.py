@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.translator import Translator
 from tests.data.decoration_figures import counted, is_right, names_for, plain_pairs, translated
 from tests.data.decorations import FAMILIES, SLOT, Pair
 from tests.data.exact_translator import INVENTED, PAIRS, exact_translator
-from tests.data.ways import WAYS
+from tests.data.ways import WAYS, fits
 from tests.tables import every
 
 # The number of right cases of 100 by Python, the command, the server and the page. The tests assert
@@ -134,6 +134,19 @@ def test_a_plain_text_is_the_same_by_all_ways(way):
     written = WAYS[way](translator(), [pair.source for pair in PAIRS])
 
     assert written == [pair.target for pair in PAIRS]
+
+
+@given(seed=st.integers(0, 99))
+@settings(max_examples=3)
+def test_a_decorated_text_is_the_same_by_all_ways(seed):
+    draw = Random(seed)
+    chosen = [family.case(draw, PAIRS) for family in FAMILIES.values()]
+    expected = translated(translator(), chosen, "python")
+    for way in ("command", "server", "po", "html"):
+        kept = [place for place, case in enumerate(chosen) if fits(way, case.source)]
+        written = translated(translator(), [chosen[place] for place in kept], way)
+        for place, text in zip(kept, written, strict=True):
+            assert text.replace("\r\n", "\n") == expected[place].replace("\r\n", "\n"), way
 
 
 def test_the_table_names_all_families():

@@ -121,7 +121,7 @@ def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
     bare = [*text]
     for span in spans:
         tag, length = text[span.start : span.start + 2], span.end - span.start
-        amount = tag[0] == "$" and tag[1:].isdigit()  # such as "$5"
+        amount = span.kind == "placeholder" and tag[0] == "$" and tag[1:].isdigit()  # such as "$5"
         if amount or span.kind == "measure":
             continue
         signs = (_JOINED if span.kind == "placeholder" else _SPAN) * length

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Literal, TypeAlias
@@ -27,7 +27,7 @@ from glassformer.data.protected import (
 )
 from glassformer.data.tokenizer import SPACE, Tokenizer
 
-__all__ = ["Known", "Reading", "is_known_word"]
+__all__ = ["Known", "Reading", "is_known_word", "kinds_of"]
 
 Reading: TypeAlias = Literal["copied", "renamed", "text", "opaque"]
 """A model copies a span or its stand-in, translates a span as text, or does not read a span."""
@@ -70,11 +70,9 @@ class Known:
             sources.append(pair.source)
             for count, side in zip(counts, pair, strict=True):
                 count.update({*side})
-            if spans := protected_spans(pair.source):
-                kinds = {span.text_of(pair.source): _kind(pair.source, span) for span in spans}
-                seen.update({*kinds.values()})
-                lost = {kinds[text] for text in lost_spans(pair.source, pair.target)}
-                kept.update({*kinds.values()} - lost)
+            for kind, lost in kinds_of(*pair).items():
+                seen[kind] += 1
+                kept[kind] += lost is None
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
@@ -97,11 +95,10 @@ class Known:
             "".join(sorted({*one, *other}))
             for one, other in zip(self.characters, parent.characters, strict=True)
         )
-        sums = Counter({kind: kept for kind, (kept, _) in parent.spans.items()})
-        alls = Counter({kind: seen for kind, (_, seen) in parent.spans.items()})
-        sums.update({kind: kept for kind, (kept, _) in self.spans.items()})
-        alls.update({kind: seen for kind, (_, seen) in self.spans.items()})
-        spans = {kind: (sums[kind], seen) for kind, seen in alls.items()}
+        spans = {**parent.spans}
+        for kind, (kept, seen) in self.spans.items():
+            before = spans.get(kind, (0, 0))
+            spans[kind] = before[0] + kept, before[1] + seen
         return Known((next(both), next(both)), self.edges.plus(parent.edges), spans)
 
     def reads(self, text: str, span: ProtectedSpan) -> Reading:
@@ -118,7 +115,14 @@ class Known:
 
     def spans_in(self, text: str) -> list[ProtectedSpan]:
         """The protected spans, and the words and signs with characters that the model lacks."""
-        return protected_spans(text, *self._patterns[:2])
+        spans = protected_spans(text, *self._patterns[:2])
+        if self.characters is None or "1" in self._sources:
+            return spans
+        # Without digits no span is an amount, as "$5" may be.
+        return [
+            replace(span, kind="unknown") if re.fullmatch(r"\$\d", span.text_of(text)) else span
+            for span in spans
+        ]
 
     @cached_property
     def pattern(self) -> str:
@@ -162,13 +166,25 @@ class Known:
     def _odd(self) -> str:
         """A pattern of the place before an unknown character."""
         signs = "".join(sorted(sign for sign in self._sources if not sign.isspace()))
-        return "(?![" + re.sub(r"[\\\]\[^&~|-]", r"\\\g<0>", signs) + "])"
+        return "(?![ " + re.sub(r"[\\\]\[^&~|-]", r"\\\g<0>", signs) + "])"
 
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         """The patterns of all spans, of texts with spans, and of unknown characters."""
         odd = rf"{self._odd}\S" if self.characters else r"(?!)"
         return re.compile(self.pattern), re.compile(f"{MAY_HOLD}|{odd}"), re.compile(odd)
+
+
+def kinds_of(source: str, target: str) -> dict[str, str | None]:
+    """The kinds of a source's spans, each with a span that the target lacks, or None.
+
+    >>> kinds_of("At 20 h in {n}.", "Um 20 Uhr in {n}.")
+    {'measure h': '20 h', 'placeholder {': None}
+    """
+    kinds = {span.text_of(source): _kind(source, span) for span in protected_spans(source)}
+    found: dict[str, str | None] = dict.fromkeys(kinds.values())
+    lost = lost_spans(source, target) if kinds else []
+    return found | {kinds[text]: text for text in lost}
 
 
 def is_known_word(tokenizer: Tokenizer, word: str) -> bool:

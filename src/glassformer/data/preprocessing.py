@@ -53,7 +53,7 @@ _MARK = re.compile(
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
 _ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
-_ROW_CELL = re.compile(r"[^|]+")
+_ROW_CELL = re.compile(r"[^|\t]+")
 _SEVERAL = 0.2  # a model learns several sentences from this share of sources with several
 _LETTERLESS = 0.05  # a model learns to translate numbers from this share of such sources
 _USUAL = Known()  # the knowledge of a model that nobody has counted
