@@ -49,7 +49,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
     r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})\)"
-    r"|(?P<number>\d{1,3}\.))(?:\s+|(?<=\))(?=\())"
+    r"|(?P<number>\d{1,3}\.))(?:\s+|\Z|(?<=\))(?=\())"
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
 _ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
@@ -274,7 +274,7 @@ class _Cutter:
         start += part.index(text)
         places = line.places[start : start + len(text) + 1]
         known, accelerator = self.preprocessing.known, self._accelerator(text)
-        if accelerator is not None:
+        if accelerator >= 0:
             text = text[:accelerator] + text[accelerator + 1 :]
             places = [*places[:accelerator], *places[accelerator + 1 :]]
         spans = (known or _USUAL).spans_in(text)
@@ -293,22 +293,25 @@ class _Cutter:
         marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
         if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
-            sign = "" if accelerator is None else part.strip()[accelerator : accelerator + 2]
+            typed = part.strip()[accelerator : accelerator + 2]
+            sign = typed if first < accelerator < last else ""
             places = places[first : last + 1]
             shown = bare if "opaque" in readings else marked.shown if marked else read
             yield Segment(shown, places, [], capitals, marked, sign)
 
-    def _accelerator(self, text: str) -> int | None:
-        """The place of the sign of an accelerator, as in "Cu_t" and "Save &as", if there is one."""
-        found = [*_ACCELERATOR.finditer(text)] if self.protect and _SIGN.search(text) else []
-        if len(found) != 1 or len(_SIGN.findall(text)) != 1:
-            return None
-        if found[0].start("sign") == 0:  # the sign is layout
-            return None
-        place, [word] = found[0].start("sign"), [found[0][0].replace(found[0]["sign"], "")]
-        starts = place == found[0].start()
-        [ids] = self.tokenizer.encode_batch([word], prefixed=False)
-        return place if starts or word.istitle() or len(ids) == 1 else None
+    def _accelerator(self, text: str) -> int:
+        """The place of the sign of the accelerator, as in "Cu_t" or "Save &as", or -1.
+
+        A sign inside a word is one if the word has a capital, or comes apart less without the sign.
+        """
+        signs = len(_SIGN.findall(text)) if self.protect else 0
+        if signs != 1 or not (match := _ACCELERATOR.search(text)):
+            return -1
+        halves = match[0].split(match["sign"])
+        word = "".join(halves)
+        whole, *parts = map(len, self.tokenizer.encode_batch([word, *halves], prefixed=False))
+        is_sign = not halves[0] or word.istitle() or whole < sum(parts)
+        return match.start("sign") if is_sign else -1
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""
