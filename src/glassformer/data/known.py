@@ -206,4 +206,4 @@ def _kind(text: str, span: ProtectedSpan) -> str:
     part = span.text_of(text)
     if span.kind == "measure":
         return "measure " + part.lstrip("0123456789., \u00a0\u202f-−–")
-    return f"placeholder {part[0]}" if span.kind == "placeholder" else span.kind
+    return f"{span.kind} {part[0]}" if span.kind in ("placeholder", "tag") else span.kind
