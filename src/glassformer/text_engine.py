@@ -100,6 +100,7 @@ class TextEngine:
     longest: int
     room: int
     preprocessing: Preprocessing = _AS_TYPED
+    protects: bool = False
 
     @classmethod
     def of(
@@ -128,19 +129,18 @@ class TextEngine:
         prefixes: Sequence[str] = (),
         *,
         split: bool = True,
-        protect: bool = False,
     ) -> list[Translation]:
         """One translation for each text, in the order of the texts.
 
         A text without segments stays as it is. The engine gets the texts in
         jobs of similar lengths. Without ``split``, only a line that is too long is cut at sentence
-        ends. With ``protect``, the segments know their protected spans.
+        ends.
         """
         self._check(options, forced=any(prefixes))
 
         def translations(places: list[int]) -> list[Translation]:
             chosen = [texts[place] for place in places]
-            rows = self.segments(chosen, split=split, protect=protect)
+            rows = self.segments(chosen, split=split)
             begins = [prefixes[place] for place in places] if prefixes else []
             return self.read(chosen, rows, options, begins)
 
@@ -200,11 +200,10 @@ class TextEngine:
                 " a prefix: give only one of the two"
             )
 
-    def segments(
-        self, texts: Sequence[str], *, split: bool = True, protect: bool = False
-    ) -> list[list[Segment]]:
-        """The segments of each text."""
-        cut = partial(self.preprocessing.segments, limit=self.longest, split=split, protect=protect)
+    def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
+        """The segments of each text, with protected spans if the engine ``protects``."""
+        limit, protect = self.longest, self.protects
+        cut = partial(self.preprocessing.segments, limit=limit, split=split, protect=protect)
         return cut(texts, self.source)
 
     def _forced(

@@ -255,26 +255,19 @@ class Translator:
         search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
         options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        engine, begins = self._text_engine, prefixes or ()
+        engine, begins = replace(self._text_engine, protects=protect), prefixes or ()
         alpha = 0.0 if options.sampling else options.length_penalty
         placement = TermPlacement(self.bundle, engine, terms, self.token_scores, alpha)
-
-        def read(
-            texts: Sequence[str], rows: Sequence[Sequence[Segment]], prefixes: Sequence[str]
-        ) -> list[Translation]:
-            return placement.placed(texts, engine.read(texts, rows, options, prefixes), prefixes)
-
-        translations = engine.translate(texts, options, begins, split=split, protect=protect)
+        translations = engine.translate(texts, options, begins, split=split)
         translations = placement.placed(texts, translations, begins)
         if protect:
-            spans = SpanPlacement(self.bundle, engine, read)
-            translations = spans.placed(texts, translations, begins)
+            translations = SpanPlacement(placement, options).placed(texts, translations, begins)
         return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text, without layout."""
         check_texts("texts", texts)
-        return self._text_engine.segments(texts, split=split, protect=True)
+        return replace(self._text_engine, protects=True).segments(texts, split=split)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.

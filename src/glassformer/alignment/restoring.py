@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from glassformer.alignment.mark_placement import diagonal, places
 from glassformer.data.bare_text import BareText, Node
@@ -13,8 +12,6 @@ __all__ = ["restored"]
 
 _NO_SPACE_BEFORE = tuple(",.;:!?)]}…”»、。，！？")
 _NO_SPACE_AFTER = tuple("([{„«‘")
-
-_Joint = Literal["space", "glue", "free"]
 
 
 def restored(
@@ -54,7 +51,7 @@ class _Writer:
     parts: list[str] = field(default_factory=list)
     origins: list[tuple[str, int]] = field(default_factory=list)  # "target" or "source", and place
     last: str = ""  # the last visible character
-    joint: _Joint | None = None  # the joint after the last point
+    spaced: bool | None = None  # whether a space may follow the last point
     visible: int = 0  # the number of parts up to the last visible one
 
     def write(self, spans: Sequence[Span]) -> None:
@@ -102,24 +99,20 @@ class _Writer:
 
     def _text(self, start: int, end: int) -> None:
         if text := self.target[start:end]:
-            self._join(text[0], None)
+            self._join(text[0])
             self._add(self.change(text), ("target", start))
             self.last, self.visible = text[-1], len(self.parts)
 
     def _point(self, node: Node) -> None:
         start, end = node.opening
-        before, after = map(self._joint_to, self.bare.beside(node.opening))
-        beside_point = self.joint is not None  # another point, with letters between in the source
-        self._join(self.bare.text[start], "space" if beside_point else before)
+        # A letter beside the point in the source allows no space.
+        beside = self.bare.beside(node.opening)
+        before, after = (self.spaces or not _is_letter(each) for each in beside)
+        beside_point = self.spaced is not None  # another point, with letters between in the source
+        self._join(self.bare.text[start], before=before or beside_point)
         self._mark(node.opening)
         self.last, self.visible = self.bare.text[end - 1], len(self.parts)
-        self.joint = after
-
-    def _joint_to(self, neighbour: str) -> _Joint:
-        """The joint between a point and a source neighbour; a letter allows no space."""
-        if self.spaces or not neighbour or neighbour.isspace():
-            return "space"
-        return "glue" if _spaced(neighbour) else "free"
+        self.spaced = after
 
     def _mark(self, span: Span) -> None:
         """Write a span of the source, with unchanged marks and with ``change`` for other text."""
@@ -135,21 +128,17 @@ class _Writer:
             self.parts.append(part)
             self.origins.append(origin)
 
-    def _join(self, first: str, before: _Joint | None) -> None:
-        """Put a space between the last visible character and ``first`` if a joint needs it."""
-        last, after, self.joint = self.last, self.joint, None
+    def _join(self, first: str, *, before: bool = False) -> None:
+        """Put a space between the last visible character and ``first``, beside a point."""
+        last, after, self.spaced = self.last, self.spaced, None
         if not last or last.isspace() or first.isspace():
             return
-        needed = (
-            (self.spaces and (after or before))
-            or (after == "space" and first not in _NO_SPACE_BEFORE)
-            or (before == "space" and last not in _NO_SPACE_AFTER)
-        )
-        if needed or (after == "free" and _spaced(first)) or (before == "free" and _spaced(last)):
+        follows = after and (self.spaces or first not in _NO_SPACE_BEFORE)
+        if follows or (before and (self.spaces or last not in _NO_SPACE_AFTER)):
             self.parts.insert(self.visible, " ")
             self.origins.insert(self.visible, ("", 0))
 
 
-def _spaced(character: str) -> bool:
+def _is_letter(character: str) -> bool:
     """Whether the character is a letter or digit of a script that puts spaces between words."""
     return character.isalnum() and len(words(character + "x")) == 1

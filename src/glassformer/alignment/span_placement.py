@@ -6,7 +6,7 @@ the spans back.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -14,30 +14,25 @@ from typing import TypeAlias
 from glassformer.alignment.align import align
 from glassformer.alignment.cross_attention import UnalignedError
 from glassformer.alignment.restoring import restored
-from glassformer.bundle import Bundle
+from glassformer.alignment.term_placement import TermPlacement
 from glassformer.data.bare_text import BareText, Mark
-from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
 from glassformer.data.words import Link, words
-from glassformer.text_engine import SegmentTranslation, TextEngine, Translation, with_alternatives
+from glassformer.decoding.engine import SearchOptions
+from glassformer.text_engine import SegmentTranslation, Translation, with_alternatives
 
-__all__ = ["Read", "SpanPlacement"]
+__all__ = ["SpanPlacement"]
 
-Read: TypeAlias = Callable[
-    [Sequence[str], Sequence[Sequence[Segment]], Sequence[str]], list[Translation]
-]
-"""Translates texts, which are cut into segments, with a prefix for each text."""
 _Parts: TypeAlias = tuple[SegmentTranslation, ...]
 _CODE = "%{<$#@&"  # signs of placeholders and tags, without which no span is invented
 
 
 @dataclass(frozen=True)
 class SpanPlacement:
-    """Puts protected spans into the translations of ``engine``; ``read`` reads segments again."""
+    """Puts protected spans into translations with ``terms``, which were found with ``options``."""
 
-    bundle: Bundle
-    engine: TextEngine
-    read: Read
+    terms: TermPlacement
+    options: SearchOptions
 
     def placed(
         self, texts: Sequence[str], translations: Sequence[Translation], prefixes: Sequence[str]
@@ -63,7 +58,7 @@ class SpanPlacement:
             same = [tuple(parts) for parts in kept] == [
                 each.segments for each in (best, *best.alternatives)
             ]
-            joined = (self.engine.joined(text, parts) for parts in kept)
+            joined = (self.terms.engine.joined(text, parts) for parts in kept)
             finished.append(best if same else with_alternatives(joined))
         return finished
 
@@ -79,12 +74,12 @@ class SpanPlacement:
         ]
         if not faulty:
             return
+        engine, chosen = self.terms.engine, [texts[place] for place, _ in faulty]
         segments = [rows[place][0][number].segment for place, number in faulty]
-        translations = self.read(
-            [texts[place] for place, _ in faulty],
-            [[segment.bare(self.engine.source)] for segment in segments],
-            ["" if number else prefixes[place] for place, number in faulty] if prefixes else (),
-        )
+        begins = ["" if number else prefixes[place] for place, number in faulty if prefixes]
+        bare = [[segment.bare(engine.source)] for segment in segments]
+        translations = engine.read(chosen, bare, self.options, begins)
+        translations = self.terms.placed(chosen, translations, begins)
         for (place, number), best in zip(faulty, translations, strict=True):
             row = rows[place][0]
             again = [best, *best.alternatives] if len(row) == 1 else [best]
@@ -99,7 +94,7 @@ class SpanPlacement:
         sources, targets = [part.segment.text for part in bare], [part.text for part in bare]
         links: Iterator[tuple[Link, ...] | None] = iter([None] * len(bare))
         with suppress(UnalignedError):
-            links = iter(align(self.bundle, sources, targets) if bare else [])
+            links = iter(align(self.terms.bundle, sources, targets) if bare else [])
         for part, least in cleaned:
             part = _named(part)
             if marked := part.segment.marked if part.segment.is_bare else None:

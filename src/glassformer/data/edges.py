@@ -77,13 +77,8 @@ class Edges:
 
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
-        return {
-            **asdict(self),
-            "closers": _CLOSERS,
-            "flanked": _FLANKED,
-            "most": _MOST,
-            "deepest": _DEEPEST,
-        }
+        tables = {"closers": _CLOSERS, "flanked": _FLANKED, "most": _MOST, "deepest": _DEEPEST}
+        return asdict(self) | tables
 
     def span(self, text: str, spans: Sequence[ProtectedSpan]) -> Span:
         """The span of a stripped text without the signs at its edges that nobody has learnt.
