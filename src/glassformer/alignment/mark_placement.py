@@ -12,7 +12,7 @@ from itertools import accumulate, groupby
 from glassformer.data.bare_text import Node
 from glassformer.data.words import Link, Span, words
 
-__all__ = ["diagonal", "places"]
+__all__ = ["diagonal", "is_spaced", "places"]
 
 _PUNCTUATION = 0.5  # weight of a link of punctuation, which is less sure than a link of words
 
@@ -44,7 +44,8 @@ def places(
                 placing.put(number, node, run)
     for number, node in enumerate(nodes):
         if number not in placing.spans:
-            place = placing.outside(linked.beside(node.place[0]), node.parent)
+            beside = _apart(texts, node.place[0], linked.beside(node.place[0]))
+            place = placing.outside(beside, node.parent)
             word = placing.free_word(place, node.parent) if node.closing else (place, place)
             placing.put(number, node, word)
     _keep_order(nodes, placing.spans)
@@ -160,6 +161,21 @@ class _Placing:
             if start <= first and last <= end and apart:
                 return first, last
         return place, place
+
+
+def _apart(texts: tuple[str, str], source: int, place: int) -> int:
+    """The place, or the next end of a target word such as "02:12" if the mark stands at a space."""
+    at_space = " " in f" {texts[0]} "[source : source + 2]
+    start, end = texts[1].rfind(" ", 0, place) + 1, f"{texts[1]} ".find(" ", place)
+    halves = texts[1][start:place], texts[1][place:end]
+    if at_space and all(any(map(is_spaced, half)) for half in halves):
+        return start if place - start < end - place else end
+    return place
+
+
+def is_spaced(character: str) -> bool:
+    """Whether a character is a letter or digit of a script that puts spaces between words."""
+    return character.isalnum() and len(words(character + "x")) == 1
 
 
 def _keep_order(nodes: Sequence[Node], spans: dict[int, Span]) -> None:

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from glassformer.alignment.mark_placement import diagonal, places
+from glassformer.alignment.mark_placement import diagonal, is_spaced, places
 from glassformer.data.bare_text import BareText, Node
-from glassformer.data.words import Link, Span, words
+from glassformer.data.words import Link, Span
 
 __all__ = ["restored"]
 
@@ -107,7 +107,7 @@ class _Writer:
         start, end = node.opening
         # A letter beside the point in the source allows no space.
         beside = self.bare.beside(node.opening)
-        before, after = (self.spaces or not _is_letter(each) for each in beside)
+        before, after = (self.spaces or not is_spaced(each) for each in beside)
         beside_point = self.spaced is not None  # another point, with letters between in the source
         self._join(self.bare.text[start], before=before or beside_point)
         self._mark(node.opening)
@@ -137,8 +137,3 @@ class _Writer:
         if follows or (before and (self.spaces or last not in _NO_SPACE_AFTER)):
             self.parts.insert(self.visible, " ")
             self.origins.insert(self.visible, ("", 0))
-
-
-def _is_letter(character: str) -> bool:
-    """Whether the character is a letter or digit of a script that puts spaces between words."""
-    return character.isalnum() and len(words(character + "x")) == 1

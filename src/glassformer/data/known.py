@@ -40,7 +40,7 @@ _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "
 # The placeholders of a training's further pairs.
 _TAUGHT = re.compile(r"\$?\{\w+\}|\{\{ ?[\w.]+ ?\}\}|\$[1-9]|%(?:[1-9]\$s|\(\w+\)s|[sd]|[A-Z]+%)")
 _RAISED = "[²³¹⁰-₉]"  # digits of a note beside a word
-_TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # forms of one character
+_TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Known:
         return Normalised("".join(forms), [*places, line.places[-1]])
 
     def _twin(self, character: str) -> str:
-        forms = [x for group in _TWINS if character in group for x in group]
+        forms = [group[0] for group in _TWINS if character in group]
         if unicodedata.category(character) in ("Lu", "Ll", "Nd"):
             forms.append(unicodedata.normalize("NFKC", character))
         forms = [form for form in forms if set(form) <= self._sources]

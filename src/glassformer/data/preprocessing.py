@@ -17,7 +17,7 @@ from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.capitals import in_known_case
 from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalisation, Normalised, with_places
-from glassformer.data.protected import mark_of
+from glassformer.data.protected import mark_of, protected_spans
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, has_letters, is_unspaced
@@ -38,7 +38,7 @@ LONGEST_SOURCE = 200
 _LINE = re.compile(r"[^\r\n]+")
 # The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
 _CELL = re.compile(
-    r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}"
+    r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
     r"| [|¦│║┃›»→←·•▸>☐☑☒]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
@@ -310,8 +310,11 @@ class _Cutter:
         halves = match[0].split(match["sign"])
         word = "".join(halves)
         whole, *parts = map(len, self.tokenizer.encode_batch([word, *halves], prefixed=False))
-        is_sign = not halves[0] or word.istitle() or whole < sum(parts)
-        return match.start("sign") if is_sign else -1
+        is_sign = not halves[0] or word.istitle() or whole < sum(parts) - 1
+        place = match.start("sign")
+        spans = (span for span in protected_spans(text) if span.start < place < span.end)
+        opaque = any(span.kind != "code" or text[span.start] == "`" for span in spans)
+        return place if is_sign and not opaque else -1
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""

@@ -50,7 +50,7 @@ export class Preprocessing {
   // The form of an unknown character that the model knows, if there is one.
   twin(letter) {
     if (!this.letters || this.letters.has(letter)) return letter;
-    const forms = this.twins.filter((group) => group.includes(letter)).flatMap((group) => [...group]);
+    const forms = this.twins.filter((group) => group.includes(letter)).map((group) => group[0]);
     if (/[\p{Lu}\p{Ll}\p{Nd}]/u.test(letter)) forms.push(letter.normalize("NFKC"));
     return forms.find((form) => [...form].every((each) => this.letters.has(each))) ?? letter;
   }
