@@ -13,6 +13,8 @@ from safetensors.torch import load_file, save_file
 from glassformer import bundle as module
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
+from glassformer.data.edges import Edges
+from glassformer.data.known import Known
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
@@ -92,10 +94,12 @@ def test_who_can_read_one_file_can_read_all(saved):
 
 def test_its_settings_come_back(tokenizers, tmp_path):
     lengths = SourceLengths(median=11, longest=40, several=0.25)
+    known = Known(("ab", "äb"), Edges(("", "("), ("", "."), ""), {"measure h": (0, 7)})
     settings = {
         "examples": ("A dog runs.", "A cat sits."),
         "normalisation": "text",
         "source_lengths": lengths,
+        "known": known,
         "trigrams": (" a  ab", "öß "),
         "length_penalty": 1.5,
     }
@@ -104,7 +108,7 @@ def test_its_settings_come_back(tokenizers, tmp_path):
     found = load_bundle(tmp_path)
 
     assert {name: getattr(found, name) for name in settings} == settings
-    assert found.preprocessing == Preprocessing("text", ("en", "de"), lengths)
+    assert found.preprocessing == Preprocessing("text", ("en", "de"), lengths, known)
     assert "dog runs" not in (tmp_path / "README.md").read_text()
 
 

@@ -39,7 +39,6 @@ from glassformer.tools.cli.serve import ServeOptions, _settings
 from glassformer.tools.cli.translate import TranslateOptions
 from glassformer.tools.documents.files.formats import FORMATS, translated_file
 from glassformer.tools.documents.html import translated_html
-from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Query
 from glassformer.tools.interchange.ctranslate2.engine import CTranslate2Engine
@@ -99,7 +98,7 @@ def translator(bundle, recorder):
 
 def test_each_field_has_a_value_of_its_own():
     assert FIELDS.keys() == {option.name for option in fields(SearchOptions)}
-    others = {"prefixes", "glossary", "alignment", "split"}
+    others = {"prefixes", "glossary", "alignment", "split", "protect"}
     assert FIELDS.keys() == TranslateSettings.__annotations__.keys() - others
     assert len(set(FIELDS.values())) == len(FIELDS)
     for name, value in FIELDS.items():
@@ -147,18 +146,17 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("protects", [False, True], ids=["as it is", "protecting"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_call_hands_them_on(translator, recorder, way, protects):
+def test_a_call_hands_them_on(translator, recorder, way):
     for given in NONE_AND_ALL:
         recorder.received.clear()
-        WAYS[way](ProtectingTranslator(translator) if protects else translator, **given)
+        WAYS[way](translator, **given)
 
         assert set(recorder.received) == {arrives(**given)}
 
 
 def test_a_text_that_is_translated_again_takes_them_too(translator, recorder):
-    ProtectingTranslator(translator).translate(SPANS, split=False, **FIELDS)
+    translator.translate(SPANS, split=False, **FIELDS)
 
     assert recorder.received == 2 * [arrives(**FIELDS)]
 

@@ -20,6 +20,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import MOST_BYTES, Tokenizer
@@ -66,6 +67,7 @@ class Bundle:
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # how training and translation normalise sources
     source_lengths: SourceLengths | None = None  # of training; None if nobody measured
+    known: Known | None = None  # counts of training; None if nobody counted
     trigrams: tuple[str, str] | None = None  # profiles of the training's two languages
     language_tokens: LanguageTokens | None = None  # None unless the model is multilingual
     examples: tuple[str, ...] = ()  # web pages offer them; only the demo writes any
@@ -115,7 +117,10 @@ class Bundle:
     @property
     def preprocessing(self) -> Preprocessing:
         """The rules that cut texts into the segments that the model reads."""
-        return Preprocessing(self.normalisation, self.languages, self.source_lengths)
+        known = self.known
+        if known is None and self.source_lengths:
+            known = Known.of_tokenizers(*self.tokenizers)
+        return Preprocessing(self.normalisation, self.languages, self.source_lengths, known)
 
 
 # The fields of a bundle that ``config.json`` holds unchanged.
@@ -139,6 +144,7 @@ class _StoredConfig(BaseModel):
     length_penalty: float = Field(ge=0, le=MOST_LENGTH_PENALTY)
     normalisation: Normalisation
     source_lengths: SourceLengths | None = None
+    known: Known | None = None
     trigrams: tuple[Profile, Profile] | None = None
     language_tokens: LanguageTokens | None = None
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import fsum, inf
 from textwrap import shorten
 
-from glassformer.data.normaliser import visible
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
@@ -43,12 +43,16 @@ _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of som
 
 @dataclass(frozen=True)
 class SegmentTranslation:
-    """The model's translation of one segment; ``span`` is its place in the whole translation."""
+    """The model's translation of one segment; ``span`` is its place in the whole translation.
+
+    ``alignment`` links the segment's whole text to the translation, if somebody has aligned both.
+    """
 
     segment: Segment
     text: str
     span: Span
     score: float = 0.0
+    alignment: tuple[Link, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ class TextEngine:
     longest: int
     room: int
     preprocessing: Preprocessing = _AS_TYPED
+    protects: bool = False
 
     @classmethod
     def of(
@@ -133,7 +138,7 @@ class TextEngine:
     ) -> list[Translation]:
         """One translation for each text, in the order of the texts.
 
-        A text without segments stays as it is; a blank text gives "". The engine gets the texts in
+        A text without segments stays as it is. The engine gets the texts in
         jobs of similar lengths. Without ``split``, only a line that is too long is cut at sentence
         ends.
         """
@@ -142,8 +147,8 @@ class TextEngine:
         def translations(places: list[int]) -> list[Translation]:
             chosen = [texts[place] for place in places]
             rows = self.segments(chosen, split=split)
-            forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
-            return list(self.translations(chosen, rows, self.search(rows, options, forced)))
+            begins = [prefixes[place] for place in places] if prefixes else []
+            return self.read(chosen, rows, options, begins)
 
         chunks = _chunks(texts, self.engine.at_once)
         by_place: dict[int, Translation] = {}
@@ -154,6 +159,17 @@ class TextEngine:
                 by_place |= zip(places, answer, strict=True)
                 advance(len(places))
         return [by_place[place] for place in range(len(texts))]
+
+    def read(
+        self,
+        texts: Sequence[str],
+        rows: Sequence[Sequence[Segment]],
+        options: SearchOptions,
+        prefixes: Sequence[str] = (),
+    ) -> list[Translation]:
+        """The translations of texts that are cut into ``rows`` of segments, in one job."""
+        hypotheses = self.search(rows, options, self._forced(prefixes, rows))
+        return list(self.translations(texts, rows, hypotheses))
 
     def search(
         self,
@@ -191,9 +207,10 @@ class TextEngine:
             )
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
-        """The segments of each text."""
-        limit = self.longest
-        return self.preprocessing.segments(texts, self.source, limit=limit, split=split)
+        """The segments of each text, with protected spans if the engine ``protects``."""
+        limit, protect = self.longest, self.protects
+        cut = partial(self.preprocessing.segments, limit=limit, split=split, protect=protect)
+        return cut(texts, self.source)
 
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
@@ -266,7 +283,7 @@ class TextEngine:
     def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
         """Join the translations of a text's segments, each with its span in the whole."""
         if not parts:
-            return Translation("" if text.isspace() else visible(text), 0.0)
+            return Translation(text, 0.0)
         languages = self.preprocessing.languages
         shown = [part.text.upper() if part.segment.capitals else part.text for part in parts]
         row = [part.segment for part in parts]

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.alignment.align import align, check_lengths, with_alignment
+from glassformer.alignment.span_placement import SpanPlacement
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName, Precision
@@ -65,6 +66,7 @@ class TranslateSettings(TypedDict, total=False):
     glossary: Mapping[str, str | Sequence[str]] | Terms | None
     alignment: bool
     split: bool
+    protect: bool
     beam: int
     n_best: int
     length_penalty: float
@@ -221,6 +223,10 @@ class Translator:
         from single sentences. The white space between sentences stays. With ``split=False``, only a
         line of more than 200 subwords is cut. A text of several segments has no alternatives.
 
+        Signs at the edges that the model has not learnt stay, and the model does not read them.
+        Protected spans, such as placeholders, markup and unknown characters, stay too. With
+        ``protect=False``, spans inside a sentence are text.
+
         ``prefixes`` are the texts that begin the translations. ``alignment=True`` links each word
         of a translation to source words.
 
@@ -242,24 +248,26 @@ class Translator:
         check_texts("texts", texts)
         prefixes, glossary = settings.pop("prefixes", None), settings.pop("glossary", None)
         alignment, split = settings.pop("alignment", False), settings.pop("split", True)
+        protect = settings.pop("protect", True)
         if prefixes is not None and len(prefixes) != len(texts):
             wanted = counted(len(texts), "text")
             raise ValueError(f"{len(prefixes)} prefixes for {wanted}: give one for each")
         search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
         options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        engine = self._text_engine
-        translations = engine.translate(texts, options, prefixes or (), split=split)
-        if terms.entries:
-            alpha = 0.0 if options.sampling else options.length_penalty
-            placement = TermPlacement(self.bundle, engine, terms, self.token_scores, alpha)
-            translations = placement.placed(texts, translations, prefixes or ())
+        engine, begins = replace(self._text_engine, protects=protect), prefixes or ()
+        alpha = 0.0 if options.sampling else options.length_penalty
+        placement = TermPlacement(self.bundle, engine, terms, self.token_scores, alpha)
+        translations = engine.translate(texts, options, begins, split=split)
+        translations = placement.placed(texts, translations, begins)
+        if protect:
+            translations = SpanPlacement(placement, options).placed(texts, translations, begins)
         return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
-        """The segments in which :meth:`translate` translates each text."""
+        """The segments in which :meth:`translate` translates each text, without layout."""
         check_texts("texts", texts)
-        return self._text_engine.segments(texts, split=split)
+        return replace(self._text_engine, protects=True).segments(texts, split=split)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.

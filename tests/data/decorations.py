@@ -595,9 +595,16 @@ $x_{⟨number⟩}$
 
 def framed(draw: Random, pairs: Sequence[Pair], frame: str) -> Drawn:
     """A frame with known texts."""
-    chosen = [draw.choice(pairs) for _ in range(frame.count(SLOT))]
+    chosen = [draw.choice(_clear(pairs, frame, slot.start())) for slot in re.finditer(SLOT, frame)]
     source, target = (_filled(frame, [pair[side] for pair in chosen]) for side in (0, 1))
     return source, [target], chosen
+
+
+def _clear(pairs: Sequence[Pair], frame: str, slot: int) -> Sequence[Pair]:
+    """The pairs that nobody can take for a part of the frame, as "{Search}" is a placeholder."""
+    before, after = frame[max(slot - 1, 0) : slot], frame[slot + 1 : slot + 2]
+    words = [pair for pair in pairs if " " in pair.source or before not in ("{", "|", "_")]
+    return [pair for pair in words if after != "." or pair.source[-1] != "."] or pairs
 
 
 def _filled(frame: str, texts: Sequence[str]) -> str:
@@ -744,10 +751,12 @@ def twins_of_characters(draw: Random, pairs: Sequence[Pair]) -> Drawn:
     return pair.source.translate(letters), [pair.target], [pair]
 
 
+UNITS = {"h": "Uhr", "ha": "und", "t": "Mal", "m": "Meter", "l": "links", "min": "kurz"}
+
+
 def numbers_with_a_unit_letter(draw: Random, _pairs: Sequence[Pair]) -> Drawn:
     """Whether "20 h" is a span or a time depends on the model, which knows the whole text."""
-    units = {"h": "Uhr", "ha": "und", "t": "Mal", "m": "Meter", "l": "links", "min": "kurz"}
-    number, (unit, word) = draw.randint(2, 99), draw.choice([*units.items()])
+    number, (unit, word) = draw.randint(2, 99), draw.choice([*UNITS.items()])
     pair = Pair(f"It begins at {number} {unit} today.", f"Es beginnt um {number} {word} heute.")
     return pair.source, [pair.target], [pair]
 

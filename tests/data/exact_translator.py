@@ -8,15 +8,18 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from string import ascii_letters
 from typing import ClassVar
 
 import pytest
 import torch
 
-from glassformer.alignment import align as alignment
+from glassformer.alignment import span_placement
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
+from glassformer.data import corpus
+from glassformer.data.known import Known
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
@@ -26,7 +29,7 @@ from glassformer.decoding.protocols import Hypothesis
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator
-from tests.data.decorations import FIRST, Pair
+from tests.data.decorations import FIRST, UNITS, Pair
 
 INVENTED = "INVENTED 4.42030"
 # Texts with hyphens, apostrophes and ligatures; the words of both sides have one order.
@@ -112,10 +115,17 @@ def exact_translator(pairs: Sequence[Pair] = PAIRS) -> Translator:
         ("en", "de"),
         normalisation="text",
         source_lengths=SourceLengths.of(sources, "en"),
+        known=_known(pairs),
     )
     engine = ExactEngine(tokenizers)
     engine.learn(pairs)
     return Translator(bundle, engine=engine)
+
+
+def _known(pairs: Sequence[Pair]) -> Known:
+    """The counts of the pairs; the translator has learnt all letters, and units as words."""
+    known = Known.of([corpus.Pair(*pair[:2]) for pair in [*pairs, (ascii_letters, ascii_letters)]])
+    return replace(known, spans={f"measure {unit}": (0, 5) for unit in UNITS})
 
 
 @contextmanager
@@ -130,5 +140,5 @@ def in_the_order_of_words() -> Iterator[None]:
         ]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alignment, "align", align)
+        patch.setattr(span_placement, "align", align)
         yield

@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.data.normaliser import normalised, visible, with_places
+from glassformer.data.normaliser import normalised, with_places
 from tests.tables import every
 
 # Marks in two orders, conjoining jamo, a Bengali vowel of two signs, joiners, controls, spaces.
@@ -53,9 +53,6 @@ def test_no_model_reads_a_character_that_no_reader_sees(unseen, place):
 
     assert normalised(typed) == form.text == text
     assert [typed[place] for place in form.places[:-1]] == list(text)
-    assert visible(typed).replace(unseen, "") == text
-    private = unicodedata.category(unseen) == "Co"
-    assert visible(typed) == (typed if private else text)
 
 
 def test_the_rule_holds_for_whole_categories():
@@ -81,7 +78,7 @@ def test_the_rule_holds_for_whole_categories():
     ],
 )
 def test_scripts_and_emoji_keep_the_characters_that_they_need(text):
-    assert normalised(text) == visible(text) == with_places(text).text == text
+    assert normalised(text) == with_places(text).text == text
 
 
 @given(TEXTS)

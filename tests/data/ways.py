@@ -17,7 +17,6 @@ from starlette.testclient import TestClient
 from glassformer.tools.cli.loading import LoadingOptions
 from glassformer.tools.cli.translate import TranslateOptions, run
 from glassformer.tools.documents.files.formats import translated_file
-from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.web.living_page import about, rounded
 from glassformer.tools.web.security import RequestLimits
 from glassformer.tools.web.server import Settings, create_app
@@ -161,7 +160,7 @@ def subtitles(translator: Translator, texts: Sequence[str]) -> list[str]:
 
 def _file(translator: Translator, data: bytes, format: str) -> bytes:
     _, language = translator.bundle.languages or (None, None)
-    return translated_file(ProtectingTranslator(translator), data, format, language=language)
+    return translated_file(translator, data, format, language=language)
 
 
 WAYS: dict[str, Way] = {

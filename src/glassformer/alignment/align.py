@@ -147,6 +147,7 @@ def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[
         for best in translations
         for translation in (best, *best.alternatives)
         for part in translation.segments
+        if part.alignment is None
     ]
     sources, targets = [part.segment.text for part in parts], [part.text for part in parts]
     try:
@@ -157,7 +158,9 @@ def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[
 
     def aligned(translation: Translation) -> Translation:
         alignment = tuple(
-            placed for part in translation.segments for placed in _placed(part, next(links))
+            placed
+            for part in translation.segments
+            for placed in _placed(part, next(links) if part.alignment is None else part.alignment)
         )
         alternatives = tuple(map(aligned, translation.alternatives))
         return replace(translation, alignment=alignment, alternatives=alternatives)

@@ -50,6 +50,8 @@ class TermPlacement:
 
         A translation that its terms make too long for the model raises UsageError.
         """
+        if not self.terms.entries:
+            return list(translations)
         return [
             with_alternatives(
                 self.engine.joined(

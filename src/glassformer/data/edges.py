@@ -12,9 +12,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
-from glassformer.data.protected import SPANS, protected_spans
+from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import Span
 
 __all__ = ["USUAL", "Edges"]
@@ -27,7 +27,8 @@ _DEEPEST = 100  # opening signs that wait for their partners
 # The closing signs of each opening sign; some signs open and close.
 _CLOSERS = dict(zip("([{<«‹「『（【“‘„‚", [*")]}>»›」』）】”’", "“”", "‘’"], strict=True))
 _SPAN, _JOINED, _OPENING, _CLOSING = "\0\1\2\3"  # in the place of protected spans
-_SPANS = re.compile(f"[{_SPAN}{_JOINED}{_OPENING}{_CLOSING}]+")
+_PARTS = _SPAN + _JOINED + _OPENING + _CLOSING
+_SPANS = re.compile(f"[{_PARTS}]+")
 _CLOSERS |= {_OPENING: _CLOSING}
 _CLOSERS |= {sign: sign for sign in "\"'*_~`|"}
 _FLANKED = "\"'’*_~`|"  # a letter beside one says whether it opens or closes
@@ -44,12 +45,13 @@ class Edges:
     >>> edges = Edges.of(["A man runs."] * 5)
     >>> edges
     Edges(starts=('',), ends=('.',), usual='')
-    >>> [text[slice(*edges.span(text))] for text in ("[A man runs.] –", "(A man) runs...", "***")]
+    >>> texts = ("[A man runs.] –", "(A man) runs...", "***")
+    >>> [text[slice(*edges.span(text, []))] for text in texts]
     ['A man runs.', '(A man) runs', '']
     """
 
-    starts: Sequence[str] | None = None
-    ends: Sequence[str] | None = None
+    starts: tuple[str, ...] | None = None
+    ends: tuple[str, ...] | None = None
     usual: str = USUAL
 
     @classmethod
@@ -57,7 +59,7 @@ class Edges:
         """The runs with which several of the sources begin or end."""
         starts, ends = Counter[str](), Counter[str]()
         for source in map(str.strip, sources):
-            bare = _bare(source)
+            bare = _bare(source, protected_spans(source))
             start, end = _core(bare, _pairs(bare))
             starts[_SPANS.sub(_SPAN, bare[:start])] += 1
             ends[_SPANS.sub(_SPAN, bare[end:])] += 1
@@ -66,23 +68,25 @@ class Edges:
         ]
         return cls(learnt[0], learnt[1], "")
 
+    def plus(self, other: "Edges") -> "Edges":
+        """The runs of both."""
+        if self.starts is None or other.starts is None:
+            return self
+        starts = sorted({*self.starts, *other.starts})
+        return Edges(tuple(starts), tuple(sorted({*(self.ends or ()), *(other.ends or ())})), "")
+
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
-        return {
-            **asdict(self),
-            "spans": SPANS,
-            "closers": _CLOSERS,
-            "flanked": _FLANKED,
-            "most": _MOST,
-            "deepest": _DEEPEST,
-        }
+        tables = {"closers": _CLOSERS, "flanked": _FLANKED, "most": _MOST, "deepest": _DEEPEST}
+        return asdict(self) | tables
 
-    def span(self, text: str) -> Span:
+    def span(self, text: str, spans: Sequence[ProtectedSpan]) -> Span:
         """The span of a stripped text without the signs at its edges that nobody has learnt.
 
-        The span is empty if the text has neither letters nor digits.
+        ``spans`` are the text's spans. The answer is empty if the text has neither letters nor
+        digits outside them.
         """
-        bare = _bare(text)
+        bare = _bare(text, spans)
         stops = bare[-2:-1].isalnum() and self._learnt(bare[-1], self.ends)
         if bare[:1].isalnum() and (stops or bare[-1].isalnum()):
             return 0, len(text)  # most texts
@@ -92,8 +96,8 @@ class Edges:
         lasts = [end + length for length in _lengths(bare[end:])]
         firsts = [place for place in firsts if self._learnt(bare[place:start], self.starts)]
         lasts = [place for place in lasts if self._learnt(bare[end:place], self.ends)]
-        spans = product([start, *firsts], [end, *lasts])
-        whole = [span for span in spans if not any(_parted(pair, span) for pair in pairs)]
+        choices = product([start, *firsts], [end, *lasts])
+        whole = [span for span in choices if not any(_parted(pair, span) for pair in pairs)]
         return max(whole, key=lambda span: span[1] - span[0]) if start < end else (0, 0)
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
@@ -101,30 +105,35 @@ class Edges:
         return {*self.usual, _SPAN}.issuperset(run) if runs is None else run in runs
 
 
-def _bare(text: str) -> str:
+def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
     """The text with signs of their own in the place of protected spans, but for numbers.
 
     An opening and a closing tag become a pair of brackets. A placeholder joins the letters beside
     it, as in "{count}th".
     """
+    if not spans:
+        return text
     bare = [*text]
-    for span in protected_spans(text):
+    for span in spans:
         tag, length = text[span.start : span.start + 2], span.end - span.start
-        if span.kind == "measure" or text[span.start + 1 : span.end].isdigit():  # such as "$5"
+        amount = span.kind == "placeholder" and tag[0] == "$" and tag[1:].isdigit()  # such as "$5"
+        if amount or span.kind == "measure":
             continue
         signs = (_JOINED if span.kind == "placeholder" else _SPAN) * length
-        if tag == "</":
+        opens = text[span.end : span.end + 1].isalnum()
+        if tag == "</" or (span.kind == "emphasis" and not opens):
             signs = signs[1:] + _CLOSING
-        elif tag[0] == "<" and tag[1].isalnum():
+        elif re.match(r"<[^\W_]|<#", tag) or span.kind == "emphasis":
             signs = _OPENING + signs[1:]
         bare[span.start : span.end] = signs
     return "".join(bare)
 
 
 def _lengths(signs: str) -> Iterator[int]:
-    """The lengths of signs after which an edge may be: not in a run of one sign, nor at a space."""
-    lengths = range(1, len(signs) + 1)
-    cuts = (n for n in lengths if signs[n - 1] != signs[n : n + 1] and not signs[n - 1].isspace())
+    """The lengths of signs after which an edge may be: not in a run or span, nor at a space."""
+    alike = [_SPAN if sign in _PARTS else sign for sign in signs] + [""]
+    pairs = enumerate(pairwise(alike), start=1)
+    cuts = (n for n, (sign, after) in pairs if sign != after and not sign.isspace())
     return islice(cuts, _MOST)
 
 

@@ -20,7 +20,6 @@ __all__ = [
     "Normalised",
     "normalised",
     "normaliser",
-    "visible",
     "with_places",
 ]
 
@@ -63,7 +62,6 @@ INVISIBLE = (
     f"|[{_TAGS}](?<![\U0001f3f4{_TAGS}].)[{_TAGS}]*"
 )
 _INVISIBLE = re.compile(INVISIBLE)
-_NOT_PRIVATE = re.compile(f"(?![{_PRIVATE}])(?:{INVISIBLE})")
 _ODD = re.compile(f"[{_NEVER}{_PRIVATE}{_TAGS}\u180b-\u180f\u200c\u200d\ufe0f\uff10-\uff5a]")
 _PLAIN = re.compile("[!-~]+(?: [!-~]+)*")  # normalised ASCII: no double space
 
@@ -90,11 +88,6 @@ def normalised(text: str) -> str:
     if _ODD.search(text):
         text = _INVISIBLE.sub("", text).translate(FULLWIDTH)
     return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def visible(text: str) -> str:
-    """The text without invisible characters; private-use characters, such as bullets, stay."""
-    return text if text.isascii() and text.isprintable() else _NOT_PRIVATE.sub("", text)
 
 
 def normaliser(normalisation: Normalisation) -> Callable[[str], str]:

@@ -11,14 +11,16 @@ model has not learnt (:mod:`~glassformer.data.edges`).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import count
 
+from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.capitals import in_known_case
-from glassformer.data.edges import USUAL, Edges
-from glassformer.data.normaliser import Normalisation, Normalised, visible, with_places
+from glassformer.data.known import Known
+from glassformer.data.normaliser import Normalisation, Normalised, with_places
+from glassformer.data.protected import mark_of, protected_spans
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Span, has_letters, is_unspaced, unknown_characters
+from glassformer.data.words import Span, has_letters, is_unspaced
 
 __all__ = [
     "LONGEST_SOURCE",
@@ -36,24 +38,30 @@ LONGEST_SOURCE = 200
 _LINE = re.compile(r"[^\r\n]+")
 # The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
 _CELL = re.compile(
-    r"(?:(?!\t| {3}|([^\w\s.])\1\1|_{3}|\.{4}| [|¦›»→←·•▸>]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
+    r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
+    r"| [|¦│║┃›»→←·•▸>☐☑☒]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
 )
+# Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
+_CODE = re.compile(r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})")
+_SIGN = re.compile("[_&]")
+_ACCELERATOR = re.compile(r"(?<![\w&-])(?:[^\W\d_]|-)*(?P<sign>[_&])(?:[^\W\d_]|-)+(?![\w;&(])")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
     r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})\)"
-    r"|(?P<number>\d{1,3}\.))\s+"
+    r"|(?P<number>\d{1,3}\.))(?:\s+|\Z|(?<=\))(?=\())"
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
 _ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
-_ROW_CELL = re.compile(r"[^|]+")
+_ROW_CELL = re.compile(r"[^|\t]+")
 _SEVERAL = 0.2  # a model learns several sentences from this share of sources with several
 _LETTERLESS = 0.05  # a model learns to translate numbers from this share of such sources
+_USUAL = Known()  # the knowledge of a model that nobody has counted
 
 
 @dataclass(frozen=True)
 class SourceLengths:
-    """Percentiles, shares and edges of the sources that a model has learnt from.
+    """Percentiles and shares of the sources that a model has learnt from.
 
     Lengths are in characters.
     """
@@ -65,10 +73,6 @@ class SourceLengths:
     """The share of sources with several sentences."""
     letterless: float = 0.0
     """The share of sources without a letter, such as "3/15/2002"."""
-    starts: Sequence[str] | None = None
-    """The signs with which sources begin; None if nobody has counted them."""
-    ends: Sequence[str] | None = None
-    """The signs with which sources end."""
 
     @property
     def has_several(self) -> bool:
@@ -77,13 +81,12 @@ class SourceLengths:
 
     @classmethod
     def of(cls, sources: Sequence[str], language: str | None) -> "SourceLengths":
-        """The lengths and the edges of a sample of one or more sources.
+        """The lengths of a sample of one or more sources.
 
-        >>> lengths = SourceLengths.of(["A dog.", "A cat. A dog.", "A man runs."] * 2, "en")
-        >>> lengths.median, lengths.longest, lengths.several, lengths.ends
-        (11, 13, 0.3333, ('.',))
+        >>> SourceLengths.of(["A dog.", "A cat. A dog.", "A man runs."] * 2, "en")
+        SourceLengths(median=11, longest=13, several=0.3333, letterless=0.0)
         """
-        lengths, edges = sorted(map(len, sources)), Edges.of(sources)
+        lengths = sorted(map(len, sources))
         several = sum(len(list(sentence_spans(source, language))) > 1 for source in sources)
         last = len(lengths) - 1
         return cls(
@@ -91,8 +94,6 @@ class SourceLengths:
             lengths[round(0.99 * last)],
             round(several / len(lengths), 4),
             round(sum(not has_letters(source) for source in sources) / len(lengths), 4),
-            starts=edges.starts,
-            ends=edges.ends,
         )
 
 
@@ -107,17 +108,37 @@ class Segment:
 
     ``places`` has the position of each character in the original text, and the position after it.
     ``capitals`` is True if the model reads in lower case a text that somebody typed in capitals.
+    ``marked`` is the whole unit with its protected spans, if it has any. The model reads the whole
+    unit, or the unit without the spans; ``places`` are of the whole unit. The unit lacks the sign
+    of an ``accelerator``, as in "Cu_t", which has the sign and the letter.
     """
 
     text: str
     places: Sequence[int]
     ids: list[int]
     capitals: bool = False
+    marked: BareText | None = None
+    accelerator: str = ""
 
     @property
     def span(self) -> Span:
         """The span of the segment in the original text."""
         return self.places[0], self.places[-1]
+
+    @property
+    def whole(self) -> str:
+        """The text with its protected spans."""
+        return self.marked.text if self.marked else self.text
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the model reads the text without its protected spans."""
+        return self.marked is not None and self.text == self.marked.bare
+
+    def bare(self, tokenizer: Tokenizer) -> "Segment":
+        """The same segment without its protected spans."""
+        text = self.marked.bare if self.marked else self.text
+        return replace(self, text=text, ids=tokenizer.encode(text))
 
 
 @dataclass(frozen=True)
@@ -125,11 +146,12 @@ class Preprocessing:
     """The rules by which a bundle cuts texts into segments, and brings them into one form.
 
     ``lengths`` is None if nobody has measured the sources of the training. Then only line ends and
-    the limit of subwords separate segments.
+    the limit of subwords separate segments. Without ``known``, all signs at the edges are text.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["A dog runs.", "A cat sleeps."] * 3, vocab_size=300)
-    >>> preprocessing = Preprocessing("text", ("en", "de"), SourceLengths(10, 20, 0.0))
+    >>> known = Known.of_tokenizers(tokenizer, tokenizer)
+    >>> preprocessing = Preprocessing("text", ("en", "de"), SourceLengths(10, 20, 0.0), known)
     >>> [segments] = preprocessing.segments([" A  dog.  A CAT.\\n- A dog "], tokenizer, limit=200)
     >>> [(segment.text, segment.span) for segment in segments]
     [('A dog.', (1, 8)), ('A cat.', (10, 16)), ('A dog', (19, 24))]
@@ -138,52 +160,43 @@ class Preprocessing:
     normalisation: Normalisation = "none"
     languages: tuple[str, str] | None = None
     lengths: SourceLengths | None = None
+    known: Known | None = None
 
     def segments(
-        self, texts: Sequence[str], tokenizer: Tokenizer, *, limit: int, split: bool = True
+        self,
+        texts: Sequence[str],
+        tokenizer: Tokenizer,
+        *,
+        limit: int,
+        split: bool = True,
+        protect: bool = False,
     ) -> list[list[Segment]]:
         """The segments of each text, each with at most ``limit`` subwords.
 
         A line without letters has no segment, unless the model has learnt from such lines. Without
         ``split``, sentence ends separate segments only in a line of more than ``limit`` subwords.
+        With ``protect``, the segments know their protected spans.
         """
-        edges = self.edges(tokenizer)
-        units = [list(self._units(text, split, edges)) for text in texts]
-        if self.normalisation == "text":
-            read = partial(in_known_case, tokenizer=tokenizer)
-            units = [[replace(unit, text=read(unit.text)) for unit in row] for row in units]
+        cutter = _Cutter(self, tokenizer, limit, protect)
+        units = [list(self._units(text, cutter, split)) for text in texts]
         ids = iter(tokenizer.encode_batch([unit.text for row in units for unit in row]))
         return [
-            [segment for unit in row for segment in _within(unit, next(ids), tokenizer, limit)]
-            for row in units
+            [segment for unit in row for segment in cutter.within(unit, next(ids))] for row in units
         ]
 
-    def edges(self, tokenizer: Tokenizer) -> Edges | None:
-        """The signs that the model has learnt at the edges of a text; None if all are text."""
-        if self.lengths is None:
-            return None
-        if self.lengths.starts is not None:
-            return Edges(self.lengths.starts, self.lengths.ends, "")
-        unknown = unknown_characters(tokenizer, [*USUAL])
-        return Edges(usual="".join(sign for sign in USUAL if sign not in unknown))
-
-    def _units(self, text: str, split: bool, edges: Edges | None) -> Iterator[Segment]:
+    def _units(self, text: str, cutter: "_Cutter", split: bool) -> Iterator[Segment]:
         """The segments of a text, without ids and without a limit of length."""
-        capitals = self.normalisation == "text"
         for line in self._lines(text, split):
             for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
-                for unit in _unit(line, start, end, capitals=capitals, edges=edges):
-                    if has_letters(unit.text) or self.reads_numbers:
-                        yield unit
+                yield from cutter.unit(line, start, end)
 
-    def patterns(self, tokenizer: Tokenizer) -> dict[str, object] | None:
+    def patterns(self) -> dict[str, object] | None:
         """The patterns by which a page cuts lines too; None if only line ends cut."""
-        edges = self.edges(tokenizer)
-        if edges is None:
+        if self.known is None or self.lengths is None:
             return None
         patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": _CELL}
-        patterns |= {"mark": _MARK, "sentence": _SENTENCE}
-        return edges.patterns() | {name: p.pattern for name, p in patterns.items()}
+        patterns |= {"code": _CODE, "mark": _MARK, "sentence": _SENTENCE}
+        return self.known.patterns() | {name: each.pattern for name, each in patterns.items()}
 
     @property
     def reads_numbers(self) -> bool:
@@ -192,19 +205,21 @@ class Preprocessing:
 
     def _lines(self, text: str, split: bool) -> Iterator[Normalised]:
         """The lines of a text, or the cells of a table's lines."""
-        for match in _LINE.finditer(text):
+        parted = _CODE.sub(lambda code: "\t" * len(code[0]), text) if split else text
+        for match in _LINE.finditer(parted):
             if not split or self.lengths is None:
                 cells = iter([match])
             else:
                 cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
-                cells = cell.finditer(text, *match.span())
+                cells = cell.finditer(parted, *match.span())
             for each in cells:
                 first = each.start()
-                if self.normalisation == "none":
-                    yield Normalised(each.group(), range(first, each.end() + 1))
-                else:
-                    line = with_places(each.group())
-                    yield Normalised(line.text, [first + place for place in line.places])
+                line = Normalised(each.group(), range(first, each.end() + 1))
+                if self.normalisation == "text":
+                    form = with_places(line.text)
+                    line = Normalised(form.text, [first + place for place in form.places])
+                    line = self.known.with_twins(line) if self.known else line
+                yield line
 
     def _parts(self, line: str) -> Iterator[Span]:
         """The spans of a line that the model translates one by one, such as sentences."""
@@ -243,38 +258,88 @@ class Preprocessing:
             yield first, last
 
 
-def _unit(
-    line: Normalised, start: int, end: int, *, capitals: bool, edges: Edges | None = None
-) -> Iterator[Segment]:
-    """The segment from ``start`` to ``end``, without white space and ``edges``; none if blank."""
-    part = line.text[start:end]
-    text = part.strip()
-    start += part.index(text)
-    if edges and text:
-        first, last = edges.span(text)
-        text, start = text[first:last], start + first
-    if not text:
-        return
-    places = line.places[start : start + len(text) + 1]
-    if capitals and text.isupper() and len(_WORD.findall(text)) > 1:  # several words
-        lowered = text[0] + text[1:].lower()
-        if len(lowered) == len(text):
-            yield Segment(lowered, places, [], capitals=True)
+@dataclass(frozen=True)
+class _Cutter:
+    """Makes segments of parts of lines; a segment has at most ``limit`` subwords."""
+
+    preprocessing: Preprocessing
+    tokenizer: Tokenizer
+    limit: int
+    protect: bool
+
+    def unit(self, line: Normalised, start: int, end: int) -> Iterator[Segment]:
+        """The segment of a part of a line, without layout; none if all is layout."""
+        part = line.text[start:end]
+        text = part.strip()
+        start += part.index(text)
+        places = line.places[start : start + len(text) + 1]
+        known, accelerator = self.preprocessing.known, self._accelerator(text)
+        if accelerator >= 0:
+            text = text[:accelerator] + text[accelerator + 1 :]
+            places = [*places[:accelerator], *places[accelerator + 1 :]]
+        spans = (known or _USUAL).spans_in(text)
+        spans = [span for span in spans if (known or _USUAL).reads(text, span) != "text"]
+        first, last = 0, len(text)
+        if known and self.preprocessing.lengths and text:
+            first, last = known.edges.span(text, spans)
+        inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
+        readings = [(known or _USUAL).reads(text, span) for span in inside]
+        names = (name for n in count() if (name := f"{{{n}}}") not in text)
+        marks = tuple(
+            replace(mark_of(text, span, first), stand_in=next(names) * (reading == "renamed"))
+            for span, reading in zip(inside, readings, strict=True)
+        )
+        read, capitals = self._read(text[first:last], marks)
+        marked = BareText(read, marks) if marks else None
+        bare = marked.bare if marked else read
+        if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
+            typed = part.strip()[accelerator : accelerator + 2]
+            sign = typed if first < accelerator < last else ""
+            places = places[first : last + 1]
+            shown = bare if "opaque" in readings else marked.shown if marked else read
+            yield Segment(shown, places, [], capitals, marked, sign)
+
+    def _accelerator(self, text: str) -> int:
+        """The place of the sign of the accelerator, as in "Cu_t" or "Save &as", or -1.
+
+        A sign inside a word is one if the word has a capital, or comes apart less without the sign.
+        """
+        signs = len(_SIGN.findall(text)) if self.protect else 0
+        if signs != 1 or not (match := _ACCELERATOR.search(text)):
+            return -1
+        halves = match[0].split(match["sign"])
+        word = "".join(halves)
+        whole, *parts = map(len, self.tokenizer.encode_batch([word, *halves], prefixed=False))
+        is_sign = not halves[0] or word.istitle() or whole < sum(parts) - 1
+        place = match.start("sign")
+        spans = (span for span in protected_spans(text) if span.start < place < span.end)
+        opaque = any(span.kind != "code" or text[span.start] == "`" for span in spans)
+        return place if is_sign and not opaque else -1
+
+    def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
+        """The unit with its ids, or several segments if the ids are more than ``limit``."""
+        if len(ids) <= self.limit:
+            yield replace(unit, ids=ids)
             return
-    yield Segment(text, places, [])
+        line, start, encode = Normalised(unit.whole, unit.places), 0, self.tokenizer.encode
+        for part in split_long(unit.whole, lambda text: len(encode(text)), limit=self.limit):
+            for piece in self.unit(line, start, start + len(part)):
+                yield replace(piece, ids=encode(piece.text), capitals=unit.capitals)
+            start += len(part)
 
-
-def _within(unit: Segment, ids: list[int], tokenizer: Tokenizer, limit: int) -> Iterator[Segment]:
-    """The segment with its ids, or several segments if the ids are more than ``limit``."""
-    if len(ids) <= limit:
-        yield Segment(unit.text, unit.places, ids, unit.capitals)
-        return
-    line = Normalised(unit.text, unit.places)
-    start = 0
-    for part in split_long(unit.text, lambda text: len(tokenizer.encode(text)), limit=limit):
-        for piece in _unit(line, start, start + len(part), capitals=False):
-            yield Segment(piece.text, piece.places, tokenizer.encode(piece.text), unit.capitals)
-        start += len(part)
+    def _read(self, text: str, marks: Sequence[Mark]) -> tuple[str, bool]:
+        """The text in the case that the model knows, but for marks; whether it is in capitals."""
+        if self.preprocessing.normalisation == "none":
+            return text, False
+        read, capitals = text, False
+        if text.isupper() and len(_WORD.findall(text)) > 1:  # several words
+            lowered = text[0] + text[1:].lower()
+            if len(lowered) == len(text):
+                read, capitals = lowered, True
+        read = in_known_case(read, self.tokenizer)
+        for mark in marks:
+            read = read[: mark.start] + text[mark.start : mark.end] + read[mark.end :]
+        return read, capitals
 
 
 def joined(
@@ -293,7 +358,7 @@ def joined(
     spans: list[Span] = []
     end = length = 0
     for segment, translation in zip(segments, translations, strict=True):
-        gap = visible(text[end : segment.span[0]])
+        gap = text[end : segment.span[0]]
         if pieces and gap in ("", " "):
             gap = "" if is_unspaced(language) else " "
         length += len(gap)
@@ -301,4 +366,4 @@ def joined(
         spans.append((length, length + len(translation)))
         length += len(translation)
         end = segment.span[1]
-    return "".join([*pieces, visible(text[end:])]), spans
+    return "".join([*pieces, text[end:]]), spans

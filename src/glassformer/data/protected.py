@@ -6,9 +6,19 @@ write numbers differently.
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["SPANS", "ProtectedSpan", "lost_spans", "measures", "protected_spans"]
+from glassformer.data.bare_text import VOID, Mark
+
+__all__ = [
+    "MAY_HOLD",
+    "SPANS",
+    "ProtectedSpan",
+    "lost_spans",
+    "mark_of",
+    "measures",
+    "protected_spans",
+]
 
 _UNITS = (
     r"[nµmckM]?m[²³]?|[mk]?g|t|[mcd]?[lL]|ha|[kMGT]?Hz|[mkMG]?Wh?|[mk]V|mA|mAh|[kKMGTP]i?B|[kMG]?bit"
@@ -19,6 +29,7 @@ _PICTURE = (
     r"\u2757-\u275A\u2763-\u2767\u2795-\u2797\u27A1\u27B0\u27BF\u2B05-\u2B55]"
     r"|[©®‼⁉™ℹ↔-↪〰〽㊗㊙]\uFE0F)[\uFE0F\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F]*"
 )
+_EMPHASIS = r"(?:\*{1,3}|_{1,3}|~~|'{2,5})"
 _MINUS = "-−–"
 _NUMBER = r"\d{1,12}(?:[.,]\d{1,9}){0,4}"
 _OPENS = r"\s(\[{\"'„“«"  # such a character, or nothing, stands before a word's sign
@@ -29,26 +40,33 @@ _KINDS = {
     "email": r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}\b",
     "path": r"(?<![\w/.:<~\\-])(?:[A-Za-z]:\\[^\s\"<>|?*]{1,200}|(?:~|\.{1,2})/[\w.@+-]{1,60}"
     r"(?:/[\w.@+-]{1,60}){0,20}/?|(?:/[\w.@+-]{1,60}){2,20}/?"
-    r"|(?:[\w-]{1,60}+/){1,20}[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?!\w))",
+    r"|(?:[\w-]{1,60}+/){1,20}[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?!\w)"
+    r"|[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?::\d{1,6}){1,2}(?!\w))",
     "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^\n]{1,300}?(?<!`)(?P=ticks)(?!`)"
-    r"|(?<!\w)[A-Za-z][A-Za-z\d]{0,40}+_[A-Za-z\d]\w{0,40}(?:\(\))?|(?<!\w)[A-Za-z][\w.]{0,60}+\(\)",
-    "tag": r"<!--[^\n]{0,300}?-->|\{\\[^{}\n]{1,60}\}"  # the second in subtitles
+    r"|(?<!\w)[A-Za-z][A-Za-z\d]{0,40}+_[A-Za-z\d]\w{0,40}(?:\(\))?|(?<!\w)[A-Za-z][\w.]{0,60}+\(\)"
+    r"|(?<!\w)[A-Za-z]\w{0,40}+(?:::\w{1,40}){1,9}|(?<![\w-])--[a-z][\w-]{1,40}",
+    "tag": r"<(?:%[^\n]{0,120}?%|\?[^\n]{0,120}?\?|/?#[^<>\n]{1,80})>|<!--[^\n]{0,300}?-->"
+    r"|\{\\[^{}\n]{1,60}\}"  # the second in subtitles
     r"|\[/?(?:[biusq*]|url|img|quote|code|list|size|color|center|spoiler)(?:=[^\[\]\n]{1,60})?\]"
     r"|</?[A-Za-z][\w:.-]{0,40}(?:\s{1,4}[\w:@.-]{1,40}=(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'"
-    r"|[^\s\"'<>]{1,300})){0,20}\s{0,4}/?>|</?\d{1,3}\s?/?>"
+    r"|[^\s\"'<>]{1,300})){0,20}\s{0,4}/?>|</?\d{1,3}\s?/?>|<\d[\d:.]{2,14}>"
     r"|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][a-z]{1,7}\d{0,2});",
+    "shortcode": r"(?<![\w:]):[a-z\d+][\w+-]{0,40}:(?!\w)",
     "placeholder": r"\{\{\{?[^{}\n]{1,80}\}?\}\}|\{%[^{}\n]{1,120}%\}"
+    r"|\$\([\w.-]{1,60}\)|(?<!\w)@\w{1,40}@(?!\w)"
+    r"|\{\s\$\w{1,40}\s\}|(?<!\d)%L?(?:n|\d{1,2})(?![\d.$]|\w(?!%))"
     r"|[$#%@]?\{[\w.\[\]-]{0,60}(?:![rsa])?(?::[^{}\s]{0,20})?\}"
     r"|\{\w{1,40},\s?(?:plural|select|selectordinal|number|date|time)\b"
     r"(?:[^{}]|\{[^{}]{0,80}\}){0,200}\}"
     r"|(?<!\d)%[A-Za-z_]\w{1,40}%(?!\w)|%%"
-    r"|(?<!\d)%(?:\(\w{1,40}\)|\d{1,2}\$)?[-+0#]{0,3}\d{0,3}(?:\.\d{1,2})?"
+    r"|(?<!\d)%(?:\(\w{1,40}\)|\d{1,2}\$)?[-+0#'I]{0,3}\d{0,3}(?:\.\d{1,2})?"
     r"(?:hh?|ll?|[Lqjzt])?(?:[sdf@](?![^\W\d_]{3})|[A-Za-z](?![^\W\d_]{2}))"
     r"|(?<![\w$.,])\$[1-9](?![\w$]|[.,]\d)"
-    r"|(?<![\w$])\$(?:t\([^()\n]{1,80}\)|[A-Za-z_]\w{0,40})|(?<!\w)__(?:[a-z\d_]{1,40}?|[A-Z\d_]{1,40}?)__(?!\w)"
-    rf"|:(?<![^{_OPENS}]:)[A-Za-z]\w{{1,40}}|@:[\w.]{{1,60}}"
+    r"|(?<![\w$])\$(?:t\([^()\n]{1,80}\)|[A-Za-z_]\w{0,40})|(?<!\w)__[A-Za-z\d_]{1,40}?__(?!\w)"
+    rf"|:(?<![^{_OPENS}]:)(?:[A-Za-z]\w{{1,40}}|[a-z](?!\w))|@:[\w.]{{1,60}}"
     r"|\[X\d{1,5}X\]",  # Weblate's form of a hidden placeholder
-    "reference": r"\[\^?\d[\d\s.,:;–-]{0,20}\]",
+    "reference": r"\[\^?\d[\d\s.,:;–-]{0,20}\]"
+    r"|\[(?=[^\[\]\s]{0,40}[A-Za-z])(?=[^\[\]\s]{0,40}\d)[^\[\]\s]{1,40}\]",
     "escape": r"\\(?:[nrtNh](?![a-z])|[A-Za-z]{2,20}\*?)",  # of a string, or a command of LaTeX
     "name": r"(?<![\w@#&/.])(?:@[A-Za-z_]\w{1,40}(?:\.\w{1,40}){0,3}"
     r"|#(?=\d{0,99}[^\W\d])\w{1,100})",
@@ -56,17 +74,22 @@ _KINDS = {
     rf"(?:{_NUMBER}\s?[{_MINUS}]\s?)?{_NUMBER}[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
     "version": r"(?<![\w.,])(?:v\d{1,4}(?:\.\d{1,5}){0,4}|\d{1,2}\.\d{1,2}\.\d"
     r"|\d{1,3}(?:\.\d{1,3}){3})(?:-(?:alpha|beta|rc|dev)[.\d]{0,9})?(?![\w]|[.,]\d)",
-    "identifier": r"(?<![\w.-])(?:[^\W\d_]{1,24}\d[^\W_]{0,20}|\d{1,9}[^\W\d_]{1,20}\d[^\W_]{0,20}"
+    "identifier": r"(?<![\w.-])(?:(?=[a-f-]{0,40}\d)[\da-f]{6,8}(?:-[\da-f]{2,12}){1,4}"
+    r"|[^\W\d_]{1,24}\d[^\W_]{0,20}|\d{1,9}[^\W\d_]{1,20}\d[^\W_]{0,20}"
     r"|[A-Z]{1,6}(?:-[^\W_]{0,20}\d[^\W_]{0,20}){1,4}|\d{1,6}(?:-\d{1,8}){3,6}"
     r"|\+\d{1,4}[ \d()/-]{4,18}\d)(?![\w\uFE0F\u20E3-]|[.,]\d)",
     "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
+    "emphasis": rf"(?<!\w){_EMPHASIS}(?=\w)|(?<=[\w.!?]){_EMPHASIS}(?!\w)",
 }
 #: A pattern of all kinds, each a named group.
 SPANS = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
-_SPAN = re.compile(SPANS)
-# Each span matches this pattern; most texts have no match and need no further search.
-_MAY = re.compile(r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]")
+#: Each span matches this pattern; most texts have no match and need no further search.
+MAY_HOLD = r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]|~~|''|::|--"
+_SPAN, _MAY = re.compile(SPANS), re.compile(MAY_HOLD)
+_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z\d][\w:.-]*)[^>]*?(?P<end>/?)>")
+# A placeholder without a name or number counts by its place among the others.
+_ORDERED = re.compile(r"%[-+0#' I]{0,3}\d{0,3}(?:\.\d+)?[A-Za-z@]+|\{(?:[!:].*)?\}")
 _SENTENCE_ENDS = ".,;:!?'*_…"
 _CLOSERS = {")": "(", "]": "["}
 
@@ -79,9 +102,17 @@ class ProtectedSpan:
     start: int
     end: int
 
+    def text_of(self, text: str) -> str:
+        """The part of ``text``."""
+        return text[self.start : self.end]
 
-def protected_spans(text: str) -> list[ProtectedSpan]:
+
+def protected_spans(
+    text: str, pattern: re.Pattern[str] = _SPAN, may_hold: re.Pattern[str] = _MAY
+) -> list[ProtectedSpan]:
     """The protected spans of ``text`` in their order; no two spans overlap.
+
+    A ``pattern`` may have further kinds; each text with spans matches ``may_hold``.
 
     The kinds are code (in backticks, user_name, run()), url, email, tag (with entities),
     placeholder, reference ([1]), name (@name, #tag), path, measure (a number with its sign and
@@ -93,9 +124,10 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
     [('placeholder', '{name}'), ('url', 'https://a.org/x'), ('emoji', '👍🏽')]
     """
     spans: list[ProtectedSpan] = []
-    if not _MAY.search(text):
+    if not may_hold.search(text):
         return spans
-    for match in _SPAN.finditer(text):
+    end = 0
+    while match := pattern.search(text, end):
         kind, end = str(match.lastgroup), match.end()
         if kind in ("url", "path"):
             end = match.start() + len(_without_sentence_end(match.group()))
@@ -103,11 +135,24 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
     return spans
 
 
+def mark_of(text: str, span: ProtectedSpan, start: int = 0) -> Mark:
+    """The mark of a span in ``text[start:]``; a tag opens or closes, other spans are points."""
+    part = span.text_of(text)
+    tag = _TAG.fullmatch(part) if span.kind == "tag" else None
+    place = Mark(span.start - start, span.end - start, kind=span.kind)
+    if tag and not tag["end"] and tag["name"].lower() not in VOID:
+        return replace(place, role="close" if tag["close"] else "open", name=tag["name"].lower())
+    if span.kind == "emphasis":
+        opens = text[span.end : span.end + 1].isalnum()
+        return replace(place, role="open" if opens else "close", name=part)
+    return replace(place, ordered=bool(_ORDERED.fullmatch(part)))
+
+
 def lost_spans(source: str, target: str) -> list[str]:
     """The protected spans of ``source`` that ``target`` lacks; repetitions count.
 
     A measure is lost if ``target`` lacks its number. ``target`` may write "3,5" for "3.5", and
-    another name of the unit. Identifiers do not count, because "F16" may be "F-16".
+    another name of the unit.
 
     >>> lost_spans("%s has {n} files, 3.5 GB. %s", "%s hat Dateien, 3,5 GB.")
     ['{n}', '%s']
@@ -116,8 +161,6 @@ def lost_spans(source: str, target: str) -> list[str]:
     lost = []
     for span in protected_spans(source):
         text = source[span.start : span.end]
-        if span.kind == "identifier":
-            continue
         if span.kind == "measure" and text not in left:
             left[text] = measures(text, target)
         left[text] -= 1

@@ -35,6 +35,7 @@ def final_bundle(trainer: Trainer, card: dict[str, object], *, length_penalty: f
         length_penalty=length_penalty,
         normalisation=preprocessing.normalisation,
         source_lengths=preprocessing.lengths,
+        known=preprocessing.known,
         trigrams=prepared.trigrams,
         parts=prepared.parts.own_model,
     )

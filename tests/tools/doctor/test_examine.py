@@ -275,6 +275,12 @@ def test_light_faults_are_notes_if_they_are_rare(tmp_path, count, severity):
     ]
 
 
+def test_spans_that_targets_translate_are_no_findings(tmp_path):
+    source = "".join(f"At {row % 12} h, {row + 5} km\n" for row in range(60))
+    target = "".join(f"Um {row % 12} Uhr, {row + (row != 7) * 5} km\n" for row in range(60))
+    assert found(examine(two_files(tmp_path, source, target)))["lost-spans"] == (1, [8])
+
+
 def test_one_file_for_both_sides_is_an_error_however_short(tmp_path):
     path = write(tmp_path / "a.de", "Ja.\nNein.\n")
     assert found(examine(CorpusFiles(path, path)))["same-text"] == (2, [1, 2])

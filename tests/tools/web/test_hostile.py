@@ -7,8 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.tools.documents.protection import ProtectingTranslator
-
 # The server's threads may use `random` while an example is drawn; examples do not.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 # The server lives through all examples, as it does in life.
@@ -103,7 +101,7 @@ def test_a_text_that_is_one_gets_its_own_answer(client, translator, texts):
 
     answer = client.post("/translate", json={"q": texts, "source": "en", "target": "de"})
 
-    protecting = ProtectingTranslator(translator)
+    protecting = translator
     expected = [[one.text for one in protecting.translate(some, beam=1)] for some in lines]
     if answer.status_code == 400:
         assert "exceeds text limit" in answer.json()["error"]

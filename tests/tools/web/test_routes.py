@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 from glassformer.alignment.doubts import NO_WORD
 from glassformer.data.terms import Terms
 from glassformer.tools.documents.html import translated_html
-from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.inspection.trace.schema import Trace
 from glassformer.tools.web import service
 from glassformer.tools.web.queue import Batcher
@@ -89,7 +88,7 @@ def test_lines_are_translated_one_by_one(client, translator):
 
 def test_html_is_translated_as_the_library_does(client, translator):
     text = "<p title='An old hat.'>A <b>dog</b> runs.</p><pre>An old hat.</pre>"
-    [expected] = translated_html(ProtectingTranslator(translator), [text], beam=1)
+    [expected] = translated_html(translator, [text], beam=1)
 
     answer = ask(client, q=text, format="html", alternatives=2)
     several = ask(client, q=[text, "<hr>", TEXTS[0]], format="html").json()["translatedText"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import uvicorn
 
-from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.web.server import Settings, create_app, listen
 from glassformer.translator import Translator
 from tests.browser import without_complaints
@@ -47,7 +46,7 @@ def page(browser, address, request):
 @pytest.mark.parametrize("page", [360, 1920], indirect=True)
 def test_the_page_shows_what_the_library_says(page, translator):
     lines = [line.strip() for line in TEXT.split("\n") if line]
-    best = ProtectingTranslator(translator).translate(lines, n_best=5, alignment=True)
+    best = translator.translate(lines, n_best=5, alignment=True)
 
     # The answer as text: what was typed, and what was answered, is no markup.
     assert page.text_content("#target") == f"{best[0].text}\n\n  {best[1].text}"
@@ -69,9 +68,7 @@ def test_the_page_shows_what_the_library_says(page, translator):
 
 
 def test_words_that_belong_together_are_lit(page, translator):
-    (first,) = ProtectingTranslator(translator).translate(
-        [TEXT.split("\n")[0]], n_best=5, alignment=True
-    )
+    (first,) = translator.translate([TEXT.split("\n")[0]], n_best=5, alignment=True)
     assert first.alignment
     place = min(link.target for link in first.alignment)
     sources = sorted(link.source for link in first.alignment if link.target == place)
@@ -86,7 +83,7 @@ def test_words_that_belong_together_are_lit(page, translator):
 
 
 def test_another_translation_can_be_taken(page, translator):
-    best = ProtectingTranslator(translator).translate([TEXT.split("\n")[0]], n_best=5)[0]
+    best = translator.translate([TEXT.split("\n")[0]], n_best=5)[0]
     others = [one.text for one in best.alternatives if one.text != best.text]
     before = page.text_content("#target")
 

@@ -36,8 +36,7 @@ from glassformer.tools.cli.loading import LoadingOptions, parts_of
 if TYPE_CHECKING:
     from glassformer.bundle import Bundle
     from glassformer.data.terms import Terms
-    from glassformer.tools.documents.protection import TextTranslator
-    from glassformer.translator import Sampling, TranslateSettings, Translation
+    from glassformer.translator import Sampling, TranslateSettings, Translation, Translator
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
@@ -144,7 +143,6 @@ def run(options: TranslateOptions) -> int:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     from glassformer.data.terms import read_terms
     from glassformer.parts import FAST, PLAIN
-    from glassformer.tools.documents.protection import ProtectingTranslator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
@@ -152,9 +150,8 @@ def run(options: TranslateOptions) -> int:
     shown = nullcontext() if sys.stdout.isatty() else shown_progress()
     with parts_of(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)
-        protecting = ProtectingTranslator(translator) if options.protect else translator
-        watching = _Watching(protecting, translator.bundle)
-        watched = cast("TextTranslator", watching)
+        watching = _Watching(translator, translator.bundle)
+        watched = cast("Translator", watching)
         if options.format != "text":
             _, language = translator.bundle.languages or (None, None)
             _translate_file(watched, options, glossary, language=language)
@@ -175,7 +172,7 @@ def run(options: TranslateOptions) -> int:
 class _Watching:
     """Translates as ``translator`` does, and collects texts of which the model knows no word."""
 
-    translator: TextTranslator
+    translator: Translator
     bundle: Bundle
     unknown: list[str] = field(default_factory=list)
 
@@ -192,7 +189,7 @@ class _Watching:
 
 
 def _translate_file(
-    translator: TextTranslator,
+    translator: Translator,
     options: TranslateOptions,
     glossary: Terms | None,
     *,
@@ -219,7 +216,7 @@ def _translate_file(
 
 
 def _translate_input(
-    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, *, threads: int
+    translator: Translator, options: TranslateOptions, glossary: Terms | None, *, threads: int
 ) -> None:
     """Write the translation of each line of standard input to standard output, in order."""
     from glassformer.support.threads import in_order

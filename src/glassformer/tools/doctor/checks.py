@@ -19,9 +19,9 @@ from glassformer.data.scripts import script
 from glassformer.tools.doctor.patterns import JOINT, LOST, PATTERNS, hits
 from glassformer.tools.doctor.report import Lengths, SideReport
 
-__all__ = ["FileCheck", "SideCheck", "Tally", "lengths"]
+__all__ = ["PLACES_KEPT", "FileCheck", "SideCheck", "Tally", "lengths"]
 
-_PLACES_KEPT = 5
+PLACES_KEPT = 5
 _EXAMPLE_CHARS = 60
 _ENOUGH_CASED = 200  # letters that have a case
 _RARE = 0.002  # share of the cased letters
@@ -40,13 +40,13 @@ class Tally:
         if not self.count:
             self.example = example[:most]
         self.count += 1
-        if len(self.lines) < _PLACES_KEPT:
+        if len(self.lines) < PLACES_KEPT:
             self.lines.append(line)
 
     def add_run(self, lines: Sequence[int]) -> None:
         """Counts many places without an example."""
         self.count += len(lines)
-        self.lines += lines[: _PLACES_KEPT - len(self.lines)]
+        self.lines += lines[: PLACES_KEPT - len(self.lines)]
 
 
 class FileCheck:

@@ -18,6 +18,7 @@ duplicates takes about twice as much memory.
 
 import re
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from glassformer.data.corpus import Filter, Limits
 from glassformer.data.duplicates import NONE, Known, hashes, pair_hashes, repeats
 from glassformer.data.file_formats import file_format, split_record
+from glassformer.data.known import kinds_of
 from glassformer.data.parallel_lines import (
     Features,
     Shift,
@@ -40,9 +42,8 @@ from glassformer.data.parallel_lines import (
     slip,
     unrelated,
 )
-from glassformer.data.protected import lost_spans
 from glassformer.support.errors import InputError, counted
-from glassformer.tools.doctor.checks import FileCheck, SideCheck, Tally
+from glassformer.tools.doctor.checks import PLACES_KEPT, FileCheck, SideCheck, Tally
 from glassformer.tools.doctor.report import (
     COMMON,
     LIGHT,
@@ -125,7 +126,9 @@ class _PartCheck:
         self.features = (array("H"), array("H"))
         self.noted = 0  # the last line with hashes and features
         self.surplus = array("H")  # features of the lines without a partner
-        codes = ["malformed", "identical", "lost-spans", "quoted"]
+        self.kinds = Counter[str]()  # of spans in sources: pairs
+        self.lost = defaultdict[str, Tally](Tally)  # of these, pairs whose target lacks a span
+        codes = ["malformed", "identical", "quoted"]
         codes += ["many-subwords", *self.filter.counts]
         self.tallies = {code: Tally() for code in codes}
 
@@ -176,8 +179,10 @@ class _PartCheck:
             if reason:
                 self.tallies[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
                 continue
-            if lost := lost_spans(source, target):
-                self.tallies["lost-spans"].add(line, f"{lost[0]!r} of {source[:25]!r}")
+            for kind, lost in kinds_of(source, target).items():
+                self.kinds[kind] += 1
+                if lost is not None:
+                    self.lost[kind].add(line, f"{lost!r} of {source[:25]!r}")
             if source == target:
                 self.tallies["identical"].add(line, source)
             if max(len(source), len(target)) > _MANY:
@@ -227,9 +232,20 @@ class _PartCheck:
             if tally.count
         ]
 
+    def _lost_spans(self) -> Tally:
+        """The lost placeholders and tags, and the lost spans of kinds that most targets keep."""
+        lost = [
+            tally
+            for kind, tally in self.lost.items()
+            if kind.startswith(("placeholder", "tag")) or 2 * tally.count < self.kinds[kind]
+        ]
+        lines = sorted(line for tally in lost for line in tally.lines)
+        first = min(lost, key=lambda tally: tally.lines, default=Tally())
+        return Tally(sum(tally.count for tally in lost), lines[:PLACES_KEPT], first.example)
+
     def _pair_tallies(self) -> dict[str, Tally]:
         """The tallies of pairs by code; a tally above a limit gets the graver code."""
-        tallies = self.tallies | self._misaligned()
+        tallies = self.tallies | self._misaligned() | {"lost-spans": self._lost_spans()}
         rows = np.flatnonzero(repeats(self.kept("pairs")))
         many = len(rows) >= max(_LEAST_REPEATS, _MANY_REPEATS * self.pairs)
         tallies["many-repeats" if many else "repeated"] = _tally(rows)

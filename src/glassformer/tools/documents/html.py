@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from html import escape, unescape
 from typing import Literal, Unpack
 
+from glassformer.alignment.restoring import restored
+from glassformer.data.bare_text import VOID, BareText, Mark
 from glassformer.data.words import Span, has_letters
 from glassformer.text_engine import Translation
-from glassformer.tools.documents.bare_text import VOID, BareText, Mark
 from glassformer.tools.documents.files.content import replaced
-from glassformer.tools.documents.protection import TextTranslator
-from glassformer.tools.documents.restoring import restored
-from glassformer.translator import TranslateSettings
+from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["Page", "translated_html"]
 
@@ -59,7 +58,7 @@ _SPACES = re.compile(f"[{_WHITE}]+")
 
 
 def translated_html(
-    translator: TextTranslator,
+    translator: Translator,
     documents: Sequence[str],
     *,
     language: str | None = None,
@@ -130,8 +129,8 @@ class Page:
             page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
             return replace(page, attributes=()).written(translations[count:], language)
         units = [
-            (span, restored(unit, translation, write=_escaped).text)
-            for (span, unit), translation in zip(self.units, translations, strict=True)
+            (span, restored(unit, each.text, each.alignment, write=_escaped)[0])
+            for (span, unit), each in zip(self.units, translations, strict=True)
         ]
         text = replaced(self.text, units)
         return _LANGUAGE.sub(rf"\g<1>{language}", text, count=1) if language else text

@@ -134,7 +134,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
             "numbers": bundle.preprocessing.reads_numbers,
             "ordinals": has_ordinals(from_language),
             "gap": "" if is_unspaced(to_language) else " ",
-            "cutting": cutting(bundle.preprocessing, source),
+            "cutting": cutting(bundle.preprocessing),
             "spans": js_pattern(SPANS),
         },
         "longest": lengths.longest if lengths and lengths != SINGLE_SENTENCES else None,
@@ -154,13 +154,12 @@ def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     return {"model": model, "prefix": tokenizer.prefix, "known": tokenizer.known}
 
 
-def cutting(preprocessing: Preprocessing, tokenizer: Tokenizer) -> dict[str, Any] | None:
+def cutting(preprocessing: Preprocessing) -> dict[str, Any] | None:
     """The patterns by which the preprocessing cuts lines, in JavaScript's form."""
-    patterns = preprocessing.patterns(tokenizer)
+    patterns = preprocessing.patterns()
     if patterns is None:
         return None
-    names = {"row", "rowCell", "cell", "mark", "sentence"}
-    del patterns["spans"]
+    names = {"spans", "row", "rowCell", "cell", "code", "mark", "sentence"}
     return patterns | {name: js_pattern(str(patterns[name])) for name in names}
 
 

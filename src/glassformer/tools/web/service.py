@@ -23,7 +23,6 @@ from glassformer.support.errors import UsageError, counted
 from glassformer.support.language_names import language_name
 from glassformer.support.languages import standard_code
 from glassformer.tools.documents.html import Page
-from glassformer.tools.documents.protection import ProtectingTranslator
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Query, Trace
 from glassformer.tools.web.queue import Batcher
@@ -310,7 +309,7 @@ class Service:
         terms = self.glossaries.get(pair, NO_TERMS)
         terms = terms | Terms.of(glossary) if glossary else terms
         search["beam"] = max(self.beam, search.get("n_best", 1))
-        translator = ProtectingTranslator(self.translator(pair))
+        translator = self.translator(pair)
         return await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, *search.items()),
@@ -370,7 +369,7 @@ class Service:
 
 
 def _with_terms(
-    translator: ProtectingTranslator,
+    translator: Translator,
     batch: Sequence[tuple[str, Terms]],
     *,
     search: TranslateSettings,

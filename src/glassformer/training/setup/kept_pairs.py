@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.duplicates import repeats
+from glassformer.data.known import Known
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.trigrams import profile_of
@@ -29,7 +31,7 @@ from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["KeptPairs", "even_sample", "keep_pairs", "normalised_pairs"]
 
-_MEASURED = 2_000
+_MEASURED, _COUNTED = 2_000, 100_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class KeptPairs:
     held_out: int
     left_out: int  # other pairs with held-out sources
     source_lengths: SourceLengths
+    known: Known
     trigrams: tuple[str, str]  # the profiles of both sides
 
     @property
@@ -59,7 +62,7 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     counts: dict[str, Any] = {}
     with suppress(InputError):  # there is no earlier call, or its file is damaged
         counts = read_json(run.counts, dict[str, Any])
-    if counts.get("options") != options:
+    if counts.get("options") != options or "known" not in counts:
         counts = _read_once(text, run) | {"options": options}
         write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
     filtered = Filter()
@@ -71,6 +74,7 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
         counts["held_out"],
         counts["left_out"],
         SourceLengths(**counts["source_lengths"]),
+        TypeAdapter(Known).validate_python(counts["known"]),
         (source_profile, target_profile),
     )
 
@@ -95,7 +99,8 @@ def _read_once(text: TextOptions, run: RunDirectory) -> dict[str, Any]:
         files = " and ".join(map(str, text.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
     held_out, left_out = _split(run, 0 if text.valid else count)
-    sample = even_sample(read_pairs(run.train), count - held_out - left_out)
+    trained = count - held_out - left_out
+    sample = even_sample(read_pairs(run.train), trained)
     sources, targets = zip(*sample, strict=True)
     language, _ = text.language_pair or (None, None)
     return {
@@ -105,13 +110,14 @@ def _read_once(text: TextOptions, run: RunDirectory) -> dict[str, Any]:
         "held_out": held_out,
         "left_out": left_out,
         "source_lengths": asdict(SourceLengths.of(sources, language)),
+        "known": asdict(Known.of(even_sample(read_pairs(run.train), trained, _COUNTED))),
         "trigrams": (profile_of(sources), profile_of(targets)),
     }
 
 
-def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:
-    """About 2,000 of ``count`` pairs, at equal distances, or all pairs if there are fewer."""
-    return list(islice(pairs, 0, None, max(1, count // _MEASURED)))
+def even_sample(pairs: Iterable[Pair], count: int, size: int = _MEASURED) -> list[Pair]:
+    """About ``size`` of ``count`` pairs, at equal distances, or all pairs if there are fewer."""
+    return list(islice(pairs, 0, None, max(1, count // size)))
 
 
 def _held_out(sources: NDArray[np.uint64]) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ import torch
 
 from glassformer.config import TextMetric
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.normaliser import normaliser
+from glassformer.data.normaliser import Normalisation, normaliser
 from glassformer.data.parallel_lines import ruinous
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
@@ -130,7 +130,7 @@ def prepare(
         device=device,
         start=start,
         tokenizers=tokenizers,
-        preprocessing=Preprocessing(normalisation, languages, kept.source_lengths),
+        preprocessing=_preprocessing(kept, start, normalisation, languages),
         valid=valid,
         packed_valid=packed_valid,
         test=test,
@@ -139,6 +139,18 @@ def prepare(
         general=general_pairs[:_VALIDATION_PAIRS],
         trigrams=kept.trigrams,
     )
+
+
+def _preprocessing(
+    kept: KeptPairs,
+    start: Start,
+    normalisation: Normalisation,
+    languages: tuple[str, str] | None,
+) -> Preprocessing:
+    """The rules that cut texts for the child; it knows the texts of the parent too."""
+    before = start.parent.preprocessing.known if start.parent else None
+    known = kept.known.plus(before) if before else kept.known
+    return Preprocessing(normalisation, languages, kept.source_lengths, known)
 
 
 def _chosen(config: TrainConfig, parts: Parts | None) -> Parts:

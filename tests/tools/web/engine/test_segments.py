@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from glassformer.alignment.align import _merged, _shares, linked
-from glassformer.data.normaliser import INVISIBLE, normalised, visible
+from glassformer.data.edges import Edges
+from glassformer.data.known import Known
+from glassformer.data.normaliser import INVISIBLE, normalised
 from glassformer.data.preprocessing import SINGLE_SENTENCES, Preprocessing, SourceLengths
 from glassformer.data.protected import SPANS
 from glassformer.data.splitting import BREAKS, has_ordinals, sentence_spans
@@ -26,8 +28,7 @@ import { hasLetters, isSpace, words } from "./engine/words.js";
 
 export default function ({ texts, characters, reading }) {
   const preprocessing = new Preprocessing(reading);
-  const forms = (text) => [preprocessing.normalised(text), preprocessing.visible(text)];
-  const read = (text) => [words(text), hasLetters(text), ...forms(text)];
+  const read = (text) => [words(text), hasLetters(text), preprocessing.normalised(text)];
   const kinds = (each) => [isSpace(each), hasLetters(each), words(`a${each}b'${each}c`)];
   return { texts: texts.map(read), characters: characters.map(kinds) };
 }
@@ -83,8 +84,8 @@ def test_words_letters_and_normalised_texts():
     codes = [*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x12000)]
     characters = list(filter(is_assigned, map(chr, codes)))
     answer = node(WORDS, {"texts": texts, "characters": characters, "reading": reading()})
-    for text, [spans, letters, *forms] in zip(texts, answer["texts"], strict=True):
-        assert forms == [normalised(text), visible(text)], text
+    for text, [spans, letters, form] in zip(texts, answer["texts"], strict=True):
+        assert form == normalised(text), text
         if is_assigned(text):
             assert letters == has_letters(text), text
             assert spans == listed(words(text)), text
@@ -106,9 +107,11 @@ def test_segments_and_their_places():
         "12",
         " \u200b ",
     ]
-    learnt = ["", "$", "«", "(", "."]
+    edges = Edges(("", "$", "«", "(", "."), ("", ".", "!", " !", ".)"), "")
+    letters = "".join(sorted({*"".join(SENTENCES)}))
+    known = Known((letters, letters), edges, {"identifier": (1, 5)})
     together = {"several": 1.0}  # lines of several sentences are translated whole
-    counted = SourceLengths(10, 9_000, starts=learnt, ends=["", ".", "!", " !", ".)"], **together)
+    counted = SourceLengths(10, 9_000, **together)
     letterless = SourceLengths(10, 9_000, letterless=1.0, **together)
     odd = filter(is_assigned, (*odd_texts(1500, seed=2), *capitals, *ends))
     check_segments(
@@ -117,8 +120,9 @@ def test_segments_and_their_places():
         [
             Preprocessing("text"),
             Preprocessing(),
-            Preprocessing("text", None, letterless),
-            Preprocessing("none", ("de", "en"), counted),
+            Preprocessing("text", None, letterless, Known.of_tokenizers(tokenizer, tokenizer)),
+            Preprocessing("none", ("de", "en"), counted, Known(edges=edges)),
+            Preprocessing("text", ("de", "en"), counted, known),
         ],
         limit=10_000,
         share=0.9,
@@ -127,14 +131,15 @@ def test_segments_and_their_places():
 
 def test_segments_of_paragraphs_lists_tables_and_long_lines():
     tokenizer = train_tokenizer(SENTENCES * 9, vocab_size=500)
+    usual = Known.of_tokenizers(tokenizer, tokenizer)
     grouped = SourceLengths(40, 120, several=1.0, letterless=1.0)
     check_segments(
         tokenizer,
         laid_out_texts(100, seed=5),
         [
-            Preprocessing("text", ("en", "de"), SINGLE_SENTENCES),
-            Preprocessing("text", ("de", "en"), grouped),
-            Preprocessing("none", ("fr", "en"), SINGLE_SENTENCES),
+            Preprocessing("text", ("en", "de"), SINGLE_SENTENCES, usual),
+            Preprocessing("text", ("de", "en"), grouped, usual),
+            Preprocessing("none", ("fr", "en"), SINGLE_SENTENCES, usual),
             Preprocessing("text"),
         ],
         limit=30,
@@ -161,7 +166,7 @@ def check_segments(
             together=each.lengths and each.lengths.has_several * each.lengths.longest,
             numbers=each.reads_numbers,
             ordinals=has_ordinals(each.languages and each.languages[0]),
-            cutting=cutting(each, tokenizer),
+            cutting=cutting(each),
             longest=limit,
         )
         for each in pythons

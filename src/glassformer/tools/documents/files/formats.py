@@ -9,8 +9,7 @@ from glassformer.tools.documents.files.content import FileContent, decoded
 from glassformer.tools.documents.files.gettext import read_gettext
 from glassformer.tools.documents.files.subtitles import read_subtitles
 from glassformer.tools.documents.html import translated_html
-from glassformer.tools.documents.protection import TextTranslator
-from glassformer.translator import TranslateSettings
+from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["FORMATS", "read_file", "translated_file"]
 
@@ -28,7 +27,7 @@ def read_file(data: bytes, format: str) -> FileContent:
 
 
 def translated_file(
-    translator: TextTranslator,
+    translator: Translator,
     data: bytes,
     format: str,
     *,

@@ -113,6 +113,7 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
         languages=bundle.languages,
         normalisation=bundle.normalisation,
         source_lengths=bundle.source_lengths,
+        known=bundle.known,
         source_prefix=source.prefix,
         target_prefix=target.prefix,
         source_known=source.known,

@@ -68,6 +68,7 @@ def import_hugging_face(
         length_penalty=length_penalty(settings.length_penalty),
         normalisation=vocabulary.normalisation,
         source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
+        known=vocabulary.known,
         language_tokens=vocabulary.language_tokens,
     )
     first, second = vocabulary.languages

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.tokenizer import Tokenizer
@@ -63,6 +64,7 @@ class Tokenizers:
     language_tokens: LanguageTokens | None = None
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
+    known: Known | None = None
     is_ours: bool = False
     """Whether ``export`` has written the files."""
 
@@ -75,6 +77,7 @@ class OfBundle(BaseModel):
     languages: tuple[str, str] | None
     normalisation: Normalisation
     source_lengths: SourceLengths | None
+    known: Known | None = None
     source_prefix: tuple[str, ...]
     target_prefix: tuple[str, ...]
     source_known: int | None
@@ -183,6 +186,7 @@ def _exported(directory: Path, own: OfBundle) -> Tokenizers:
         own.language_tokens,
         normalisation=own.normalisation,
         source_lengths=own.source_lengths,
+        known=own.known,
         is_ours=True,
     )
 

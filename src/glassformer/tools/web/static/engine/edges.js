@@ -10,9 +10,9 @@ const SPANS = /[\0-\x03]+/g;
 
 export class Edges {
   // `starts`, `ends`: the learnt runs, or null if nobody has counted; then a run of `usual` signs
-  // is learnt. `spans`: the pattern of protected spans. `closers`: the closing signs of each
-  // opening sign. `flanked`: signs that open or close by their neighbours. `most`, `deepest`:
-  // bounds.
+  // is learnt. `spans`: the pattern of all spans. `texts`: kinds of spans that are text. `closers`:
+  // the closing signs of each opening sign. `flanked`: signs that open or close by their
+  // neighbours. `most`, `deepest`: bounds.
   constructor({ spans, ...settings }) {
     Object.assign(this, settings);
     this.spans = new RegExp(spans, "gu");
@@ -47,10 +47,11 @@ export class Edges {
     return runs ? runs.includes(run) : [...run].every((sign) => usual.includes(sign));
   }
 
-  // The lengths of signs after which an edge may be: not in a run of one sign, nor at a space.
+  // The lengths of signs after which an edge may be: not in a run or span, nor at a space.
   lengths(signs) {
-    const all = signs.map((_, place) => place + 1);
-    const cuts = all.filter((n) => signs[n - 1] !== signs[n] && !isSpace(signs[n - 1]));
+    const alike = signs.map((sign) => sign.replace(SPANS, SPAN));
+    const all = alike.map((_, place) => place + 1);
+    const cuts = all.filter((n) => alike[n - 1] !== alike[n] && !isSpace(alike[n - 1]));
     return cuts.slice(0, this.most);
   }
 
@@ -58,12 +59,14 @@ export class Edges {
   bare(text) {
     const signs = [...text];
     for (const { kind, span, index } of protectedSpans(text, this.spans)) {
-      if (kind === "measure" || /^.\p{Nd}+$/u.test(span)) continue;
+      const isText = [kind, `${kind} ${span[0]}`].some((name) => this.texts.includes(name));
+      if (isText || /^\$\p{Nd}$/u.test(span)) continue;
       const place = [...text.slice(0, index)].length;
       const end = place + [...span].length;
       signs.fill(kind === "placeholder" ? JOINED : SPAN, place, end);
-      if (span.startsWith("</")) signs[end - 1] = CLOSING;
-      else if (/^<[\p{L}\p{Nd}]/u.test(span)) signs[place] = OPENING;
+      const closes = kind === "emphasis" && !isLetter([...text.slice(index + span.length)][0]);
+      if (span.startsWith("</") || closes) signs[end - 1] = CLOSING;
+      else if (/^<[\p{L}\p{N}#]/u.test(span) || kind === "emphasis") signs[place] = OPENING;
     }
     return signs;
   }
@@ -91,9 +94,12 @@ export class Edges {
 
 // The protected spans of a text with their kinds and places, as the pattern of all kinds finds them.
 export function* protectedSpans(text, pattern) {
-  for (const { 0: found, index, groups } of text.matchAll(pattern)) {
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const { 0: found, index, groups } = match;
     const kind = Object.keys(groups).find((name) => name !== "ticks" && groups[name] !== undefined);
     const span = ["url", "path"].includes(kind) ? withoutSentenceEnd(found) : found;
+    pattern.lastIndex = index + span.length;
     yield { kind, span, index };
   }
 }

@@ -175,7 +175,7 @@ export class Engine {
         each.doubts = this.doubts.of(segment.text, each.text, found);
         if (segment.capitals) each.text = each.text.toUpperCase();
       }
-      const between = this.preprocessing.visible(text.slice(end, segment.start));
+      const between = text.slice(end, segment.start);
       whole += segments.length && ["", " "].includes(between) ? this.preprocessing.gap : between;
       const start = size(whole);
       whole += hypotheses[0].text;
@@ -184,6 +184,6 @@ export class Engine {
       segments.push({ source, target: [start, size(whole)], hypotheses });
       progress?.({ text: whole, segments: [...segments] }, all.length);
     }
-    return { text: whole + this.preprocessing.visible(text.slice(end)), segments };
+    return { text: whole + text.slice(end), segments };
   }
 }

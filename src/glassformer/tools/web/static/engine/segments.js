@@ -25,13 +25,16 @@ export class Preprocessing {
   // `breaks`: patterns of places where a longer one is cut, best first. `numbers`: whether a text
   // without letters is translated. `ordinals`: whether "4." may mean fourth. `gap`: what stands
   // between two sentences of the translation. `cutting`: null, or Python's patterns of cells, marks
-  // and edges. `spans`: the pattern of protected spans.
-  constructor({ normalisation, cutting, breaks, spans, ...settings }) {
+  // and edges, and the letters that the model knows.
+  constructor({ normalisation, cutting, breaks, ...settings }) {
     Object.assign(this, settings);
     this.breaks = breaks.map((each) => new RegExp(each, "gu"));
-    this.edges = cutting && new Edges({ ...cutting, spans });
+    this.edges = cutting && new Edges(cutting);
     this.row = cutting && new RegExp(`^(?:${cutting.row})$`, "u");
     this.cells = cutting && [cutting.rowCell, cutting.cell].map((each) => new RegExp(each, "gu"));
+    this.letters = cutting?.letters && new Set(cutting.letters);
+    this.twins = cutting?.twins;
+    this.code = cutting && new RegExp(cutting.code, "gu");
     this.mark = cutting && new RegExp(cutting.mark, "uy");
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
@@ -75,20 +78,35 @@ export class Preprocessing {
     return { text: kept, places: [...places.slice(0, kept.length), end] };
   }
 
-  // The text without invisible characters, but with those of private use, as bullets are.
-  visible(text) {
-    const kept = (gone) => (/[\ue000-\uf8ff\u{f0000}-\u{10ffff}]/u.test(gone) ? gone : "");
-    return this.invisible ? text.replace(this.invisible, kept) : text;
+  // The line, with each unknown character in a form that the model knows, if there is one.
+  withTwins({ text, places }) {
+    if (!this.invisible || !this.letters) return { text, places };
+    const [forms, stands] = [[], []];
+    let place = 0;
+    for (const letter of text) {
+      const form = this.twin(letter);
+      forms.push(form);
+      stands.push(...Array(form.length).fill(places[place]));
+      place += letter.length;
+    }
+    return { text: forms.join(""), places: [...stands, places.at(-1)] };
+  }
+
+  // The form of an unknown character that the model knows, if there is one.
+  twin(letter) {
+    if (this.letters.has(letter)) return letter;
+    const forms = this.twins.filter((group) => group.includes(letter)).map((group) => group[0]);
+    if (/[\p{Lu}\p{Ll}\p{Nd}]/u.test(letter)) forms.push(letter.normalize("NFKC"));
+    return forms.find((form) => [...form].every((each) => this.letters.has(each))) ?? letter;
   }
 
   // The segments of a text, each with its ids, its span in the text as typed (in UTF-16), and the
   // place there of each of its units.
   segments(text, tokenizer) {
     const units = this.lines(text).flatMap((line) =>
-      this.parts(line.text).flatMap((span) => this.unit(line, span, this.edges)),
+      this.parts(line.text).flatMap((span) => this.unit(line, span)),
     );
     return units
-      .filter(({ text: read }) => this.numbers || hasLetters(read))
       .map((unit) => this.inKnownCase(unit, tokenizer))
       .flatMap((unit) => this.within(unit, tokenizer))
       .map((unit) => ({ ...unit, start: unit.places[0], end: unit.places.at(-1) }));
@@ -96,11 +114,13 @@ export class Preprocessing {
 
   // The lines, or the cells of a table's lines, normalised and with their places.
   lines(text) {
-    return [...text.matchAll(/[^\r\n]+/g)].flatMap((line) => {
+    const gap = (code) => "\t".repeat(code.length);
+    const parted = this.code ? text.replace(this.code, gap) : text;
+    return [...parted.matchAll(/[^\r\n]+/g)].flatMap((line) => {
       const pattern = this.cells?.[this.row.test(line[0]) ? 0 : 1];
       const cells = pattern ? line[0].matchAll(pattern) : [{ 0: line[0], index: 0 }];
       return [...cells].map((cell) => {
-        const { text: read, places } = this.withPlaces(cell[0]);
+        const { text: read, places } = this.withTwins(this.withPlaces(cell[0]));
         return { text: read, places: places.map((place) => line.index + cell.index + place) };
       });
     });
@@ -153,16 +173,17 @@ export class Preprocessing {
 
   // The unit of a span, without white space and without the signs at its edges that the model has
   // not learnt; none if nothing is left.
-  unit({ text, places }, [start, end], edges) {
+  unit({ text, places }, [start, end]) {
     const letters = text.slice(start, end).split("");
     const seen = (letter) => !isSpace(letter);
     if (!letters.some(seen)) return [];
     const from = start + letters.findIndex(seen);
     const read = text.slice(from, start + letters.findLastIndex(seen) + 1);
-    const [first, last] = edges?.span(read) ?? [0, read.length];
-    if (first === last) return [];
+    const [first, last] = this.edges?.span(read) ?? [0, read.length];
+    const core = read.slice(first, last);
+    if (!core || !(this.numbers || hasLetters(core))) return [];
     const part = places.slice(from + first, from + last + 1);
-    return [{ text: read.slice(first, last), places: part, capitals: false }];
+    return [{ text: core, places: part, capitals: false }];
   }
 
   inKnownCase(unit, tokenizer) {

@@ -23,16 +23,16 @@ VOID = frozenset(
 _DEEPEST = 100  # pairs of tags around a place; deeper tags are points
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "«": "»", "‘": "’", '"': '"'}
 _NO_SPACE_BEFORE = ",.;:!?)]}…”»"
-_ENDS = frozenset(
-    ".!?…"
-)  # stay in the bare text, as the model writes an end of sentence in any case
+# The model writes an end of sentence in any case, so tags around an end stay a pair.
+_ENDS = frozenset(".!?…")
 
 
 @dataclass(frozen=True)
 class Mark:
     """A part that the bare text lacks, a point or the tag that opens or closes ``name``.
 
-    Points of one ``kind`` keep their order in the translation; points without a kind may move.
+    Ordered points keep their order in the translation; other points may move. ``kind`` is the kind
+    of a protected span. A model may read a ``stand_in`` in the place of the span.
     """
 
     start: int
@@ -40,6 +40,12 @@ class Mark:
     role: Literal["point", "open", "close"] = "point"
     name: str = ""
     kind: str = ""
+    ordered: bool = False
+    stand_in: str = ""
+
+    def shown_in(self, text: str) -> str:
+        """The stand-in, or else the part of ``text``."""
+        return self.stand_in or text[self.start : self.end]
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Node:
     closing: Span | None
     place: Span
     parent: int
-    kind: str
+    ordered: bool
 
 
 @dataclass(frozen=True)
@@ -76,14 +82,22 @@ class BareText:
         """The text without marks, and without the second space that a mark would leave."""
         return "".join(self.text[place] for place in self.kept)
 
+    @property
+    def shown(self) -> str:
+        """The text with stand-ins."""
+        edges = [0, *(place for mark in self.marks for place in (mark.start, mark.end)), None]
+        gaps = [self.text[slice(*gap)] for gap in zip(edges[::2], edges[1::2], strict=True)]
+        marks = [mark.shown_in(self.text) for mark in self.marks]
+        return "".join(chain(*zip(gaps, [*marks, ""], strict=True)))
+
     @cached_property
     def kept(self) -> list[int]:
         """The place in the text of each character of the bare text."""
         kept: list[int] = []
         gone = [False] * len(self.text)
-        for span in chain.from_iterable(leaving[:2] for leaving in self._leaving):
-            if span:
-                gone[slice(*span)] = [True] * (span[1] - span[0])
+        for opening, closing, _ in self._leaving:
+            for start, end in filter(None, (opening, closing)):
+                gone[start:end] = [True] * (end - start)
         for place, character in enumerate(self.text):
             if gone[place]:
                 continue
@@ -103,7 +117,7 @@ class BareText:
         """The points and pairs; an inner node comes after the pair around the node."""
         nodes: list[Node] = []
         around: list[int] = []
-        for opening, closing, kind in self._leaving:
+        for opening, closing, ordered in self._leaving:
             while around and (nodes[around[-1]].closing or opening)[0] <= opening[0]:
                 around.pop()
             first = bisect_left(self.kept, opening[1])
@@ -111,7 +125,7 @@ class BareText:
             parent = around[-1] if around else -1
             if closing:
                 around.append(len(nodes))
-            nodes.append(Node(opening, closing, (first, last), parent, kind))
+            nodes.append(Node(opening, closing, (first, last), parent, ordered))
         return nodes
 
     def beside(self, span: Span) -> tuple[str, str]:
@@ -161,19 +175,21 @@ class BareText:
         return pairs
 
     @cached_property
-    def _points(self) -> list[tuple[Span, str]]:
-        """The points, each as a span and a kind; marks without words between become one point."""
+    def _leaving(self) -> list[tuple[Span, Span | None, bool]]:
+        """The opening, closing and order of each pair and point, in the order of the text."""
+        leaving: list[tuple[Span, Span | None, bool]] = [
+            ((opening.start, opening.end), (closing.start, closing.end), False)
+            for opening, closing in self._pairs
+        ]
         paired = {mark.start for pair in self._pairs for mark in pair}
-        points: list[tuple[Span, str]] = []
         for (is_tag, _), marks in groupby(
             self.marks, lambda mark: (mark.start in paired, self._letters[mark.start])
         ):
-            if not is_tag:
+            if not is_tag:  # marks without words between become one point
                 group = list(marks)
-                kinds = {mark.kind for mark in group}
-                kind = kinds.pop() if len(kinds) == 1 else "mixed" if any(kinds) else ""
-                points.append((self._with_brackets(group), kind))
-        return points
+                ordered = any(mark.ordered for mark in group)
+                leaving.append((self._with_brackets(group), None, ordered))
+        return sorted(leaving, key=lambda item: item[0])
 
     def _with_brackets(self, group: Sequence[Mark]) -> Span:
         """The span of a group of marks, with the brackets and quotation marks around the group."""
@@ -194,13 +210,3 @@ class BareText:
             elif extra < 0 and self.text[least:start].endswith(opener):
                 start -= 1
         return start, end
-
-    @cached_property
-    def _leaving(self) -> list[tuple[Span, Span | None, str]]:
-        """The opening, closing and kind of each pair and point, in the order of the text."""
-        leaving: list[tuple[Span, Span | None, str]] = [
-            ((opening.start, opening.end), (closing.start, closing.end), opening.kind)
-            for opening, closing in self._pairs
-        ]
-        leaving += [(span, None, kind) for span, kind in self._points]
-        return sorted(leaving, key=lambda item: item[0])

@@ -1,0 +1,186 @@
+"""Keeps the protected spans of segments in their translations.
+
+A model reads a segment with its spans if it has learnt to copy them. If the translation loses,
+doubles or invents a span, the model reads the segment again, without spans. The alignment then puts
+the spans back.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from glassformer.alignment.align import align
+from glassformer.alignment.cross_attention import UnalignedError
+from glassformer.alignment.restoring import restored
+from glassformer.alignment.term_placement import TermPlacement
+from glassformer.data.bare_text import BareText, Mark
+from glassformer.data.protected import ProtectedSpan, measures, protected_spans
+from glassformer.data.words import Link, words
+from glassformer.decoding.engine import SearchOptions
+from glassformer.text_engine import SegmentTranslation, Translation, with_alternatives
+
+__all__ = ["SpanPlacement"]
+
+_Parts: TypeAlias = tuple[SegmentTranslation, ...]
+_CODE = "%{<$#@&"  # signs of placeholders and tags, without which no span is invented
+
+
+@dataclass(frozen=True)
+class SpanPlacement:
+    """Puts protected spans into translations with ``terms``, which were found with ``options``."""
+
+    terms: TermPlacement
+    options: SearchOptions
+
+    def placed(
+        self, texts: Sequence[str], translations: Sequence[Translation], prefixes: Sequence[str]
+    ) -> list[Translation]:
+        """The translations and their alternatives, with the spans of their texts.
+
+        An alternative that loses a span is left out. No span comes before the end of a prefix.
+        """
+        leasts = list(map(len, prefixes or [""] * len(texts)))
+        rows = [[best.segments, *(x.segments for x in best.alternatives)] for best in translations]
+        self._read_again(texts, rows, prefixes)
+        parts = [
+            (part, 0 if number else least)
+            for row, least in zip(rows, leasts, strict=True)
+            for parts in row
+            for number, part in enumerate(parts)
+        ]
+        rest = iter(self._with_spans(parts))
+        finished = []
+        for text, best, row in zip(texts, translations, rows, strict=True):
+            first, *others = ([next(rest) for _ in parts] for parts in row)
+            kept = [first, *(parts for parts in others if not any(map(_is_faulty, parts)))]
+            same = [tuple(parts) for parts in kept] == [
+                each.segments for each in (best, *best.alternatives)
+            ]
+            joined = (self.terms.engine.joined(text, parts) for parts in kept)
+            finished.append(best if same else with_alternatives(joined))
+        return finished
+
+    def _read_again(
+        self, texts: Sequence[str], rows: list[list[_Parts]], prefixes: Sequence[str]
+    ) -> None:
+        """Replace each faulty translation of a segment by one of the segment without spans."""
+        faulty = [
+            (place, number)
+            for place, row in enumerate(rows)
+            for number, part in enumerate(row[0])
+            if _is_faulty(part)
+        ]
+        if not faulty:
+            return
+        engine, chosen = self.terms.engine, [texts[place] for place, _ in faulty]
+        segments = [rows[place][0][number].segment for place, number in faulty]
+        begins = ["" if number else prefixes[place] for place, number in faulty if prefixes]
+        bare = [[segment.bare(engine.source)] for segment in segments]
+        translations = engine.read(chosen, bare, self.options, begins)
+        translations = self.terms.placed(chosen, translations, begins)
+        for (place, number), best in zip(faulty, translations, strict=True):
+            row = rows[place][0]
+            again = [best, *best.alternatives] if len(row) == 1 else [best]
+            rows[place] = [(*row[:number], *x.segments, *row[number + 1 :]) for x in again]
+
+    def _with_spans(
+        self, parts: Sequence[tuple[SegmentTranslation, int]]
+    ) -> Iterator[SegmentTranslation]:
+        """The translations with spans, each of which begins at or after a place."""
+        cleaned = [(_without_invented(part, least), least) for part, least in parts]
+        bare = [part for part, _ in cleaned if part.segment.is_bare]
+        sources, targets = [part.segment.text for part in bare], [part.text for part in bare]
+        links: Iterator[tuple[Link, ...] | None] = iter([None] * len(bare))
+        with suppress(UnalignedError):
+            links = iter(align(self.terms.bundle, sources, targets) if bare else [])
+        for part, least in cleaned:
+            part = _named(part)
+            if marked := part.segment.marked if part.segment.is_bare else None:
+                segment, read = replace(part.segment, text=marked.text), part.text
+                for given in (next(links), None):
+                    text, moved = restored(marked, read, given, least=least)
+                    part = replace(part, segment=segment, text=text, alignment=moved)
+                    if not _is_faulty(part):
+                        break
+            yield _accelerated(part, least) if part.segment.accelerator else part
+
+
+def _is_faulty(part: SegmentTranslation) -> bool:
+    """Whether a translation loses, doubles or invents a span, or changes the order of spans."""
+    marked, target = part.segment.marked, part.text
+    if marked is None or part.segment.is_bare:
+        return False
+    named = part.segment.text == marked.text
+    texts = [
+        (mark, marked.text[mark.start : mark.end] if named else mark.shown_in(marked.text))
+        for mark in marked.marks
+    ]
+    spans = protected_spans(target)
+    found = [span.text_of(target) for span in spans]
+    counts, wanted = Counter(found), Counter(text for _, text in texts)
+    for mark, text in texts:
+        if mark.kind == "measure":
+            number = max(counts[text], measures(text, target))
+            wrong = number < wanted[text]
+        elif mark.kind in ("unknown", "emphasis"):
+            wrong = target.count(text) < wanted[text]
+        else:
+            wrong = counts[text] != wanted[text]
+        if wrong:
+            return True
+    ordered = [text for mark, text in texts if mark.ordered or mark.kind == "tag"]
+    if ordered != [text for text in found if text in ordered]:
+        return True
+    return any(_is_code(span, target) and span.text_of(target) not in wanted for span in spans)
+
+
+def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslation:
+    """The translation without placeholders and tags that the text lacks, from a place on."""
+    if part.segment.marked and not part.segment.is_bare:
+        return part
+    marks = [
+        Mark(span.start, span.end)
+        for span in protected_spans(part.text)
+        if span.start >= least
+        and _is_code(span, part.text)
+        and span.text_of(part.text) not in part.segment.text
+    ]
+    return replace(part, text=BareText(part.text, tuple(marks)).bare) if marks else part
+
+
+def _named(part: SegmentTranslation) -> SegmentTranslation:
+    """The translation with the spans in the place of their stand-ins."""
+    marked = part.segment.marked
+    if marked is None or part.segment.text in (marked.text, marked.bare) or _is_faulty(part):
+        return part
+    text = part.text
+    for mark in marked.marks:
+        if mark.stand_in:
+            text = text.replace(mark.stand_in, marked.text[mark.start : mark.end])
+    return replace(part, segment=replace(part.segment, text=marked.text), text=text)
+
+
+def _accelerated(part: SegmentTranslation, least: int) -> SegmentTranslation:
+    """The translation with the accelerator at a word that begins with its letter, or at the first.
+
+    A translation without Latin letters has the accelerator in parentheses, before the last signs.
+    """
+    sign, letter = part.segment.accelerator[0], part.segment.accelerator[1]
+    text = part.text
+    starts = [start for start, _ in words(text) if start >= least and text[start].isalpha()]
+    alike = [start for start in starts if text[start].lower() == letter.lower()]
+    place = next(iter(alike + starts), None)
+    if place is None or text[place].lower() == text[place].upper():
+        place = len(text.rstrip(" .:…"))
+        text = f"{text[:place]}({sign}{letter.upper()}){text[place:]}"
+    else:
+        text = text[:place] + sign + text[place:]
+    return replace(part, text=text, alignment=None)
+
+
+def _is_code(span: ProtectedSpan, text: str) -> bool:
+    """Whether a span is a placeholder or a tag, which no model may invent."""
+    part = span.text_of(text)
+    return span.kind in ("placeholder", "tag") and part[0] in _CODE and not part[1:].isdigit()

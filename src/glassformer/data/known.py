@@ -1,0 +1,209 @@
+"""A model's knowledge of texts, counted in the pairs of its training.
+
+A model has learnt the characters of its training, the signs at the edges of its sources, and the
+kinds of spans that its targets copy. The counts hold no words of the training's texts. A span with
+other characters, or of a kind that nobody has taught the model to copy, is opaque: the model does
+not read it.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Literal, TypeAlias
+
+from glassformer.data.corpus import Pair
+from glassformer.data.edges import USUAL, Edges
+from glassformer.data.normaliser import Normalised
+from glassformer.data.protected import (
+    MAY_HOLD,
+    SPANS,
+    ProtectedSpan,
+    lost_spans,
+    protected_spans,
+)
+from glassformer.data.tokenizer import SPACE, Tokenizer
+
+__all__ = ["Known", "Reading", "is_known_word", "kinds_of"]
+
+Reading: TypeAlias = Literal["copied", "renamed", "text", "opaque"]
+"""A model copies a span or its stand-in, translates a span as text, or does not read a span."""
+
+_LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 pairs, if fewer
+# A model that nobody has counted reads these kinds: further pairs of the training teach most.
+_USUAL = ("placeholder", "tag", "code", "url", "email", "emoji", "measure")
+# Units that are also words or times, in some language.
+_WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
+# The placeholders of a training's further pairs.
+_TAUGHT = re.compile(r"\$?\{\w+\}|\{\{ ?[\w.]+ ?\}\}|\$[1-9]|%(?:[1-9]\$s|\(\w+\)s|[sd]|[A-Z]+%)")
+_RAISED = "[²³¹⁰-₉]"  # digits of a note beside a word
+_TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
+
+
+@dataclass(frozen=True)
+class Known:
+    """Characters, edges and kinds of spans that a model knows.
+
+    ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
+    ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
+
+    >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
+    >>> known.spans
+    {'measure h': (0, 5), 'placeholder {': (5, 5)}
+    >>> [(span.kind, span.start) for span in known.spans_in("At 20 h é in {n}.")]
+    [('measure', 3), ('unknown', 8), ('placeholder', 13)]
+    """
+
+    characters: tuple[str, str] | None = None
+    edges: Edges = field(default_factory=Edges)
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair]) -> "Known":
+        """The counts of the pairs, each of which counts once for a character or a kind."""
+        counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+        kept, seen, sources = Counter[str](), Counter[str](), []
+        for pair in pairs:
+            sources.append(pair.source)
+            for count, side in zip(counts, pair, strict=True):
+                count.update({*side})
+            for kind, lost in kinds_of(*pair).items():
+                seen[kind] += 1
+                kept[kind] += lost is None
+        least = min(_LEAST, 1 + len(sources) // 100)
+        known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
+        ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
+        return cls((next(known), next(known)), Edges.of(sources), ratios)
+
+    @classmethod
+    def of_tokenizers(cls, source: Tokenizer, target: Tokenizer) -> "Known":
+        """The characters of the tokenizers' subwords, and the usual edges and kinds."""
+        pieces = [map(x.subword, range(x.vocab_size)) for x in (source, target)]
+        whole = [{*"".join(p for p in side if p[:1] + p[-1:] != "<>")} for side in pieces]
+        sources, targets = ("".join(sorted(side - {SPACE})) for side in whole)
+        usual = "".join(sign for sign in USUAL if sign in sources + " ")
+        return cls((sources, targets), Edges(usual=usual))
+
+    def plus(self, parent: "Known") -> "Known":
+        """These counts, and the counts of the model that the training began with."""
+        if self.characters is None or parent.characters is None:
+            return self
+        both = (
+            "".join(sorted({*one, *other}))
+            for one, other in zip(self.characters, parent.characters, strict=True)
+        )
+        spans = {**parent.spans}
+        for kind, (kept, seen) in self.spans.items():
+            before = spans.get(kind, (0, 0))
+            spans[kind] = before[0] + kept, before[1] + seen
+        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans)
+
+    def reads(self, text: str, span: ProtectedSpan) -> Reading:
+        """How the model reads a span of ``text``."""
+        kind = _kind(text, span)
+        if kind in self.spans:
+            kept, seen = self.spans[kind]
+            return "copied" if 2 * kept >= seen else "text"
+        if span.kind == "placeholder" and not _TAUGHT.fullmatch(span.text_of(text)):
+            return "renamed"
+        if span.kind == "measure" and kind.removeprefix("measure ") in _WORDS:
+            return "text"
+        return "copied" if span.kind in _USUAL else "opaque"
+
+    def spans_in(self, text: str) -> list[ProtectedSpan]:
+        """The protected spans, and the words and signs with characters that the model lacks."""
+        spans = protected_spans(text, *self._patterns[:2])
+        if self.characters is None or "1" in self._sources:
+            return spans
+        # Without digits no span is an amount, as "$5" may be.
+        return [
+            replace(span, kind="unknown") if re.fullmatch(r"\$\d", span.text_of(text)) else span
+            for span in spans
+        ]
+
+    @cached_property
+    def pattern(self) -> str:
+        """The pattern of all spans."""
+        if self.characters is None:
+            return SPANS
+        letter = rf"(?:(?!{_RAISED}|\d\uFE0F?\u20E3)[^\W_])"  # but not of a keycap
+        word = rf"(?<![^\W_])(?={letter}*?{self._odd}{letter}){letter}+"
+        sign = rf"{self._odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
+        raised = f"(?:{self._odd}{_RAISED})+"
+        return rf"{SPANS}|(?P<unknown>{word}|{raised}|(?<![^\W_]){sign}|{sign}(?![^\W_]))"
+
+    def patterns(self) -> dict[str, object]:
+        """The patterns and tables of edges and spans, for a page that finds the same."""
+        texts = [kind for kind, (kept, seen) in self.spans.items() if 2 * kept < seen]
+        found = {"spans": self.pattern, "texts": [*texts, "measure"], "twins": _TWINS}
+        return {**self.edges.patterns(), **found, "letters": "".join(sorted(self._sources))}
+
+    def with_twins(self, line: Normalised) -> Normalised:
+        """The line, with each unknown character in a form that the model knows, if there is one."""
+        if self.characters is None or not self._patterns[2].search(line.text):
+            return line
+        forms = [self._twin(character) for character in line.text]
+        places = [x for x, form in zip(line.places, forms, strict=False) for _ in form]
+        return Normalised("".join(forms), [*places, line.places[-1]])
+
+    def _twin(self, character: str) -> str:
+        forms = [group[0] for group in _TWINS if character in group]
+        if unicodedata.category(character) in ("Lu", "Ll", "Nd"):
+            forms.append(unicodedata.normalize("NFKC", character))
+        forms = [form for form in forms if set(form) <= self._sources]
+        return character if character in self._sources else next(iter(forms), character)
+
+    @cached_property
+    def _sources(self) -> frozenset[str]:
+        """The known characters of sources, in both cases."""
+        sources = self.characters[0] if self.characters else ""
+        return frozenset(chain(sources, sources.upper(), sources.lower()))
+
+    @cached_property
+    def _odd(self) -> str:
+        """A pattern of the place before an unknown character."""
+        signs = "".join(sorted(sign for sign in self._sources if not sign.isspace()))
+        return "(?![ " + re.sub(r"[\\\]\[^&~|-]", r"\\\g<0>", signs) + "])"
+
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+        """The patterns of all spans, of texts with spans, and of unknown characters."""
+        odd = rf"{self._odd}\S" if self.characters else r"(?!)"
+        return re.compile(self.pattern), re.compile(f"{MAY_HOLD}|{odd}"), re.compile(odd)
+
+
+def kinds_of(source: str, target: str) -> dict[str, str | None]:
+    """The kinds of a source's spans, each with a span that the target lacks, or None.
+
+    >>> kinds_of("At 20 h in {n}.", "Um 20 Uhr in {n}.")
+    {'measure h': '20 h', 'placeholder {': None}
+    """
+    kinds = {span.text_of(source): _kind(source, span) for span in protected_spans(source)}
+    found: dict[str, str | None] = dict.fromkeys(kinds.values())
+    lost = lost_spans(source, target) if kinds else []
+    return found | {kinds[text]: text for text in lost}
+
+
+def is_known_word(tokenizer: Tokenizer, word: str) -> bool:
+    """Whether the tokenizer keeps at least two letters of a word together.
+
+    >>> from glassformer.data.subword_training import train_tokenizer
+    >>> tokenizer = train_tokenizer(["the cat sat"] * 9, vocab_size=300)
+    >>> is_known_word(tokenizer, "cat"), is_known_word(tokenizer, "qwx")
+    (True, False)
+    """
+    [ids] = tokenizer.encode_batch([word], prefixed=False)
+    pieces = [tokenizer.subword(index) for index in ids]
+    parts = [piece.replace(SPACE, "") for piece in pieces if piece[:1] + piece[-1:] != "<>"]
+    return any(len(part) > 1 for part in parts) or parts == [word]
+
+
+def _kind(text: str, span: ProtectedSpan) -> str:
+    """The kind of a span as the counts name it; a kind with its unit or its first sign."""
+    part = span.text_of(text)
+    if span.kind == "measure":
+        return "measure " + part.lstrip("0123456789., \u00a0\u202f-−–")
+    return f"{span.kind} {part[0]}" if span.kind in ("placeholder", "tag") else span.kind

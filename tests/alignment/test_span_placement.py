@@ -1,0 +1,254 @@
+"""Protected spans in translations: never lost, never doubled, in their order, at their words."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.alignment import align as alignment
+from glassformer.alignment import span_placement
+from glassformer.alignment.cross_attention import UnalignedError
+from glassformer.data.known import Known
+from glassformer.data.protected import lost_spans, protected_spans
+from glassformer.data.words import Link, words
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.translator import Translator
+from tests.data.exact_translator import ExactEngine, exact_translator
+from tests.tables import every
+
+WORDS = {"hello": "hallo", "you": "du", "have": "hast", "items": "Dinge", "see": "siehe"}
+WORDS |= {"click": "klicke", "here": "hier", "now": "jetzt", "red": "rot", "hat": "Hut"}
+WORDS |= {"x": "xx", "y": "yy", "z": "zz"}
+STOCK = exact_translator()
+
+
+@dataclass(frozen=True)
+class Answers(ExactEngine):
+    """Gives the answers to each text, the best first; a text without answers stays."""
+
+    answer: object = None
+    seen: list = None
+
+    def decode(self, job, options):  # noqa: ARG002
+        source, target = self.tokenizers
+        texts = [source.decode(ids) for ids in job.sources]
+        self.seen.extend(texts)
+        forced = [target.decode(ids) for ids in job.prefixes] or [""] * len(texts)
+        return [
+            [
+                Hypothesis(tuple(target.encode(begin + each)), -1.0 - n, -1.0 - n, finished=True)
+                for n, each in enumerate(self.answer(text))
+            ]
+            for text, begin in zip(texts, forced, strict=True)
+        ]
+
+
+def translator_of(answer, *, known=None):
+    """A translator whose engine answers each text by a function, or by a table."""
+    if isinstance(answer, dict):
+        table = answer
+        answer = lambda text: table.get(text, [text])  # noqa: E731
+    bundle = replace(STOCK.bundle, known=known or Known(), normalisation="none")
+    return Translator(bundle, engine=Answers(STOCK.tokenizers, answer=answer, seen=[]))
+
+
+def by_words(order=lambda found: found):
+    """Translates word for word, in an order, and loses all that it does not know."""
+
+    def answer(text):
+        found = [text[slice(*span)] for span in words(text)]
+        known = [word for word in order(found) if word.lower() in WORDS or word in ".,:!?"]
+        text = " ".join(WORDS.get(word.lower(), word) for word in known)
+        return [text.replace(" .", ".").replace(" ,", ",").replace(" !", "!").replace(" :", ":")]
+
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def links(monkeypatch):
+    """Each known word is linked to its translation, and a sign to the same sign."""
+
+    def align(_bundle, sources, targets):
+        return [
+            tuple(
+                Link(one, other, 0.9)
+                for one in words(source)
+                for other in words(target)
+                if WORDS.get(source[slice(*one)].lower(), source[slice(*one)])
+                == target[slice(*other)]
+            )
+            for source, target in zip(sources, targets, strict=True)
+        ]
+
+    for module in (span_placement, alignment):
+        monkeypatch.setattr(module, "align", align)
+
+
+def translated(answer, source, **options):
+    return translator_of(answer).translate([source], **options)[0]
+
+
+@every(
+    ("source", "target"),
+    [
+        ("Hello {name}, you have %d items.", "hallo {name}, du hast %d Dinge."),
+        ("{name} see items", "{name} siehe Dinge"),
+        ("See items! 😀 https://a.org/x", "siehe Dinge! 😀 https://a.org/x"),
+        ("see (https://a.org) now", "siehe (https://a.org) jetzt"),
+        ("see “{a}” and ({b}, {c}) now", "siehe “{a}” ({b}, {c}) jetzt"),
+        ("Click <b>here</b> now.", "klicke <b>hier</b> jetzt."),
+        ("Click **here** now.", "klicke **hier** jetzt."),
+        ("Click <b>here <i>now</i></b>, you", "klicke <b>hier <i>jetzt</i></b>, du"),
+        ("Click <br/>here", "klicke <br/>hier"),
+        ("<b>Click here</b>", "<b>klicke hier</b>"),
+        ("Click </b> here <i> now", "klicke </b> hier <i> jetzt"),
+        ("hello%s", "hallo%s"),
+        ("see `rm -r x` now", "siehe `rm -r x` jetzt"),
+        ("5 km red hat", "5 km rot Hut"),
+        ("{a}: {b}", "{a}: {b}"),
+    ],
+)
+def test_lost_spans_come_back_at_their_words(source, target):
+    assert translated(by_words(), source).text == target
+
+
+@every(
+    ("source", "target"),
+    [
+        ("red {a} hat", "{a} Hut rot"),
+        ("see <b>red</b> hat", "Hut <b>rot</b> siehe"),
+        ("see <b>red <i>hat</i></b>", "<b><i>Hut</i> rot</b> siehe"),
+        ("red %d hat %s you", "%d du %s Hut rot"),  # without names: their order stays
+    ],
+)
+def test_spans_move_with_their_words(source, target):
+    assert translated(by_words(lambda found: found[::-1]), source).text == target
+
+
+@every(
+    ("first", "text"),
+    [
+        ("a {n} {n}", "xx {n} yy"),
+        ("a", "xx {n} yy"),
+        ("a {N}", "xx {n} yy"),
+        ("a <b>b</b> {n}", "xx {n} yy"),
+        ("%s {n}", "xx {n} yy"),
+        ("yy {n} xx", "yy {n} xx"),
+    ],
+)
+def test_lost_doubled_and_invented_spans_are_faults(first, text):
+    assert translated({"x {n} y": [first], "x y": ["xx yy"]}, "x {n} y").text == text
+
+
+@every(
+    ("source", "first", "text"),
+    [
+        ("{a} x {b} y", "{b} xx {a} yy", "{b} xx {a} yy"),
+        ("x %1$s y %2$s z", "%2$s %1$s z", "%2$s %1$s z"),
+        ("x %s y %d z", "%d %s z", "xx %s yy %d zz"),
+    ],
+)
+def test_only_spans_with_a_name_or_number_change_places(source, first, text):
+    answers = {source: [first], "x y z": ["xx yy zz"]}
+    assert translated(answers, source).text == text
+
+
+@every("target", ["a %s dog", "a dog %s", "{x} a dog", "a <b>dog"])
+def test_an_invented_span_goes(target):
+    assert translated({"ein Hund": [target]}, "ein Hund").text == "a dog"
+
+
+def test_opaque_spans_never_reach_the_model():
+    translator = translator_of(by_words(), known=Known((" chatellonwyreds", "x")))
+
+    [found] = translator.translate(["see the çßþ red AR-1000 hat"])
+
+    assert translator.engine.seen == ["see the red hat"]
+    assert found.text == "siehe çßþ rot AR-1000 Hut"
+
+
+def test_alternatives_keep_their_spans_or_are_left_out():
+    kept = translated({"x {n} z": ["{n} a", "b"]}, "x {n} z", n_best=2)
+    bare = translated({"x {n} z": ["lost"], "x z": ["c", "d d"]}, "x {n} z", n_best=2)
+
+    assert (kept.text, kept.alternatives) == ("{n} a", ())
+    assert len(bare.alternatives) == 1
+    for each in (bare, *bare.alternatives):
+        assert each.text.count("{n}") == 1
+
+
+def test_numbers_with_units_may_change_their_form():
+    answers = {"at 3.5 km x": ["x 3,5 Kilometer"], "at 5 km y": ["y 6 km"], "at y": ["bei yy"]}
+    texts = [translated(answers, source).text for source in [*answers][:2]]
+    assert texts == ["x 3,5 Kilometer", "bei 5 km yy"]
+
+
+def test_a_prefix_stays_in_front():
+    [found] = translator_of(by_words()).translate(["red {a} hat"], prefixes=["hier"])
+
+    assert found.text.startswith("hier")
+    assert found.text.count("{a}") == 1
+
+
+def test_without_protection_the_model_reads_all_and_may_lose_all():
+    assert translated({"x {n} z": ["c"]}, "x {n} z", protect=False).text == "c"
+
+
+def test_a_model_that_cannot_align_puts_spans_in_proportion(monkeypatch):
+    def align(*_):
+        raise UnalignedError("no cross-attention")
+
+    monkeypatch.setattr(span_placement, "align", align)
+    assert translated(by_words(), "see the {a} red hat").text == "siehe rot {a} Hut"
+
+
+def test_the_alignment_is_of_the_final_text():
+    source = "Red {a} <b>hat</b>, you"
+    translation = translated(by_words(lambda found: found[::-1]), source, alignment=True)
+
+    links = {
+        (source[slice(*link.source)], translation.text[slice(*link.target)])
+        for link in translation.alignment
+    }
+    assert {("Red", "rot"), ("hat", "Hut"), ("you", "du")} <= links
+    assert {("{a}", "{a}"), ("<b>", "<b>"), ("</b>", "</b>")} <= links
+
+
+PIECES = ["{a}", "{b}", "%s", "<b>", "</b>", "<i>", "</i>", "<br>", "😀", "https://a.org", "`c`"]
+PIECES += ["hello", "red", "hat", "you", ",", ".", "(", ")", " ", " ", " "]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.data())
+def test_nothing_is_lost_or_doubled_whatever_the_model_does(pieces, data):
+    source = "".join(pieces)
+
+    def shuffled(text):
+        order = data.draw(st.permutations(text.split()))
+        return [" ".join(order[: data.draw(st.integers(0, len(order)))])]
+
+    def any_links(_bundle, sources, targets):
+        pairs = zip(sources, targets, strict=True)
+        return [
+            tuple(
+                Link(data.draw(st.sampled_from(words(source))), word, data.draw(st.floats(0.2, 1)))
+                for word in words(target)
+                if data.draw(st.booleans())
+            )
+            for source, target in pairs
+        ]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(span_placement, "align", any_links)
+        translation = translated(shuffled, source, alignment=True)
+
+    def kinds(text):
+        return sorted((span.kind, span.text_of(text)) for span in protected_spans(text))
+
+    assert kinds(translation.text) == kinds(source)
+    assert lost_spans(source, translation.text) == []
+    for link in translation.alignment or ():
+        start, end = link.source
+        assert 0 <= start < end <= len(source)
+        start, end = link.target
+        assert 0 <= start < end <= len(translation.text)

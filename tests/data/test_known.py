@@ -1,0 +1,101 @@
+"""Counts of a training: characters, edges and kinds of spans, without any word of its text."""
+
+import json
+import re
+from dataclasses import asdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.data.corpus import Pair
+from glassformer.data.edges import Edges
+from glassformer.data.known import Known
+from glassformer.data.normaliser import Normalised
+from glassformer.data.preprocessing import Preprocessing, SourceLengths
+from glassformer.data.subword_training import train_tokenizer
+from tests.tables import every
+
+PAIRS = [Pair("The film begins at 20 h in {n}.", "Der Film beginnt um 20 Uhr in {n}.")] * 5
+PAIRS += [Pair("It is 5 km to [1].", "Es sind 5 km bis [1].")] * 5
+KNOWN = Known.of(PAIRS)
+WORDS = ["film", "20 h", "é", "*", "%1", "{n}", "AR-1000", "5 km", "漢字", "¶", "**it**", "x²", "_"]
+
+
+def readings(known, text):
+    return [known.reads(text, span) for span in known.spans_in(text)]
+
+
+@every(
+    ("text", "reading"),
+    [
+        ("20 h", "text"),
+        ("5 km", "copied"),
+        ("{n}", "copied"),
+        ("[1]", "copied"),
+        ("5 kg", "copied"),  # nobody has taught it otherwise
+        ("5 t", "text"),
+        ("%1", "renamed"),
+        ("AR-1000", "opaque"),
+        ("ç", "opaque"),
+        ("¶", "opaque"),
+    ],
+)
+def test_a_span_is_read_as_the_training_reads_it(text, reading):
+    assert readings(KNOWN, text) == [reading]
+
+
+def test_a_span_is_translated_only_where_the_targets_do_not_keep_it():
+    kept = Known.of([Pair("At 20 h.", "A las 20 h.")] * 5)
+    assert readings(kept, "20 h") == ["copied"]
+    assert readings(kept.plus(Known.of([Pair("At 20 h.", "Um 20 Uhr.")] * 9)), "20 h") == ["text"]
+
+
+def test_a_child_knows_the_characters_and_edges_of_its_parent():
+    child = Known.of([Pair("¿çé?", "ß")] * 5)
+
+    both = child.plus(KNOWN)
+
+    assert {*"¿çéf"} <= {*both.characters[0]}
+    assert both.edges == Edges(("", "¿"), (".", "?", " \0."), "") or both.edges.starts == ("", "¿")
+    assert child.plus(Known()) == child
+
+
+def test_a_character_of_few_pairs_is_unknown():
+    pairs = [Pair("a dog", "ein Hund")] * 500 + [Pair("é", "é")] * 4
+    assert [span.kind for span in Known.of(pairs).spans_in("a dog é")] == ["unknown"]
+    assert Known.of([*pairs, Pair("é", "é")]).spans_in("a dog é") == []
+
+
+def test_the_counts_hold_no_words():
+    stored = json.dumps(asdict(KNOWN), ensure_ascii=False)
+    assert not re.findall("film|begin|Uhr", stored)
+
+
+@every(
+    ("typed", "read"),
+    [
+        ("t\u2010t", "t-t"),
+        ("ﬁlm 𝐟𝐢𝐥𝐦", "film film"),
+        ("ｆｉｌｍ ２０", "film 20"),
+        ("1º ²", "1º ²"),
+        ("film’s", "film's"),
+    ],
+)
+def test_forms_of_known_characters_are_read_as_these(typed, read):
+    known = Known.of([Pair("film - 20's", "x")])
+    line = known.with_twins(Normalised(typed, range(len(typed) + 1)))
+    assert line.text == read
+    assert len(line.places) == len(read) + 1
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), st.booleans())
+def test_a_segment_cut_again_is_the_same_segment(text, protect):
+    tokenizer = train_tokenizer([pair.source for pair in PAIRS], vocab_size=300)
+    lengths = SourceLengths.of([pair.source for pair in PAIRS], "en")
+    cut = Preprocessing("text", ("en", "de"), lengths, KNOWN).segments
+
+    [row] = cut([text], tokenizer, limit=99, protect=protect)
+
+    for segment in row:
+        again = cut([text[slice(*segment.span)]], tokenizer, limit=99, protect=protect, split=False)
+        assert [[each.text for each in found] for found in again] == [[segment.text]]
