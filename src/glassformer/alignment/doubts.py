@@ -60,7 +60,8 @@ def invented(bundle: Bundle, source: str, target: str) -> bool:
     """Whether the model knows no word of ``source``, and ``target`` is another text."""
     tokenizer = bundle.source_tokenizer
     unknown = source != target and knows_no_word(tokenizer, source)  # False for most texts
-    return unknown and knows_no_word(tokenizer, _read(bundle, source))
+    read = _read(bundle, source) if unknown else ""
+    return unknown and (not read or knows_no_word(tokenizer, read))
 
 
 def _read(bundle: Bundle, source: str) -> str:
