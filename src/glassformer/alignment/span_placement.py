@@ -24,7 +24,7 @@ from glassformer.text_engine import SegmentTranslation, Translation, with_altern
 __all__ = ["SpanPlacement"]
 
 _Parts: TypeAlias = tuple[SegmentTranslation, ...]
-_CODE = "%{<$#@&"  # signs of placeholders and tags, without which no span is invented
+_CODE = frozenset("%{<$#@&")  # signs of placeholders and tags, without which no span is invented
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _is_faulty(part: SegmentTranslation) -> bool:
 
 def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslation:
     """The translation without placeholders and tags that the text lacks, from a place on."""
-    if part.segment.marked and not part.segment.is_bare:
+    if _CODE.isdisjoint(part.text) or (part.segment.marked and not part.segment.is_bare):
         return part
     marks = [
         Mark(span.start, span.end)

@@ -18,13 +18,7 @@ from typing import Literal, TypeAlias
 from glassformer.data.corpus import Pair
 from glassformer.data.edges import USUAL, Edges
 from glassformer.data.normaliser import Normalised
-from glassformer.data.protected import (
-    MAY_HOLD,
-    SPANS,
-    ProtectedSpan,
-    lost_spans,
-    protected_spans,
-)
+from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
 from glassformer.data.tokenizer import SPACE, Tokenizer
 
 __all__ = ["Known", "Reading", "is_known_word", "kinds_of"]
@@ -115,7 +109,9 @@ class Known:
 
     def spans_in(self, text: str) -> list[ProtectedSpan]:
         """The protected spans, and the words and signs with characters that the model lacks."""
-        spans = protected_spans(text, *self._patterns[:2])
+        if not self._unknown.search(text):
+            return protected_spans(text)
+        spans = protected_spans(text, self._all)
         if self.characters is None or "1" in self._sources:
             return spans
         # Without digits no span is an amount, as "$5" may be.
@@ -129,10 +125,11 @@ class Known:
         """The pattern of all spans."""
         if self.characters is None:
             return SPANS
+        odd = f"(?![ {self._class}])"  # before an unknown character
         letter = rf"(?:(?!{_RAISED}|\d\uFE0F?\u20E3)[^\W_])"  # but not of a keycap
-        word = rf"(?<![^\W_])(?={letter}*?{self._odd}{letter}){letter}+"
-        sign = rf"{self._odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
-        raised = f"(?:{self._odd}{_RAISED})+"
+        word = rf"(?<![^\W_])(?={letter}*?{odd}{letter}){letter}+"
+        sign = rf"{odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
+        raised = f"(?:{odd}{_RAISED})+"
         return rf"{SPANS}|(?P<unknown>{word}|{raised}|(?<![^\W_]){sign}|{sign}(?![^\W_]))"
 
     def patterns(self) -> dict[str, object]:
@@ -143,7 +140,7 @@ class Known:
 
     def with_twins(self, line: Normalised) -> Normalised:
         """The line, with each unknown character in a form that the model knows, if there is one."""
-        if self.characters is None or not self._patterns[2].search(line.text):
+        if self.characters is None or not self._unknown.search(line.text):
             return line
         forms = [self._twin(character) for character in line.text]
         places = [x for x, form in zip(line.places, forms, strict=False) for _ in form]
@@ -163,16 +160,18 @@ class Known:
         return frozenset(chain(sources, sources.upper(), sources.lower()))
 
     @cached_property
-    def _odd(self) -> str:
-        """A pattern of the place before an unknown character."""
+    def _class(self) -> str:
+        """The known signs, for a class of a regular expression."""
         signs = "".join(sorted(sign for sign in self._sources if not sign.isspace()))
-        return "(?![ " + re.sub(r"[\\\]\[^&~|-]", r"\\\g<0>", signs) + "])"
+        return re.sub(r"[\\\]\[^&~|-]", r"\\\g<0>", signs)
 
     @cached_property
-    def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-        """The patterns of all spans, of texts with spans, and of unknown characters."""
-        odd = rf"{self._odd}\S" if self.characters else r"(?!)"
-        return re.compile(self.pattern), re.compile(f"{MAY_HOLD}|{odd}"), re.compile(odd)
+    def _all(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+    @cached_property
+    def _unknown(self) -> re.Pattern[str]:
+        return re.compile(r"(?!)" if self.characters is None else rf"[^{self._class}\s]")
 
 
 def kinds_of(source: str, target: str) -> dict[str, str | None]:

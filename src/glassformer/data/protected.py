@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from glassformer.data.bare_text import VOID, Mark
 
 __all__ = [
-    "MAY_HOLD",
     "SPANS",
     "ProtectedSpan",
     "lost_spans",
@@ -84,9 +83,9 @@ _KINDS = {
 }
 #: A pattern of all kinds, each a named group.
 SPANS = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
-#: Each span matches this pattern; most texts have no match and need no further search.
-MAY_HOLD = r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]|~~|''|::|--"
-_SPAN, _MAY = re.compile(SPANS), re.compile(MAY_HOLD)
+_SPAN = re.compile(SPANS)
+# Each span matches this pattern; most texts have no match and need no further search.
+_MAY = re.compile(r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]|~~|''|::|--")
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z\d][\w:.-]*)[^>]*?(?P<end>/?)>")
 # A placeholder without a name or number counts by its place among the others.
 _ORDERED = re.compile(r"%[-+0#' I]{0,3}\d{0,3}(?:\.\d+)?[A-Za-z@]+|\{(?:[!:].*)?\}")
@@ -107,12 +106,10 @@ class ProtectedSpan:
         return text[self.start : self.end]
 
 
-def protected_spans(
-    text: str, pattern: re.Pattern[str] = _SPAN, may_hold: re.Pattern[str] = _MAY
-) -> list[ProtectedSpan]:
+def protected_spans(text: str, pattern: re.Pattern[str] | None = None) -> list[ProtectedSpan]:
     """The protected spans of ``text`` in their order; no two spans overlap.
 
-    A ``pattern`` may have further kinds; each text with spans matches ``may_hold``.
+    A ``pattern`` has further kinds.
 
     The kinds are code (in backticks, user_name, run()), url, email, tag (with entities),
     placeholder, reference ([1]), name (@name, #tag), path, measure (a number with its sign and
@@ -124,10 +121,10 @@ def protected_spans(
     [('placeholder', '{name}'), ('url', 'https://a.org/x'), ('emoji', '👍🏽')]
     """
     spans: list[ProtectedSpan] = []
-    if not may_hold.search(text):
+    if not (pattern or _MAY.search(text)):
         return spans
-    end = 0
-    while match := pattern.search(text, end):
+    search, end = (pattern or _SPAN).search, 0
+    while match := search(text, end):
         kind, end = str(match.lastgroup), match.end()
         if kind in ("url", "path"):
             end = match.start() + len(_without_sentence_end(match.group()))
