@@ -40,7 +40,7 @@ STRANGE = [
 def shown(text):
     """The text without protected spans, but of code, whose rule takes "Cu_t" for a name."""
     for span in reversed(protected_spans(text)):
-        if span.kind != "code":
+        if span.kind not in ("code", "emphasis"):
             text = f"{text[: span.start]} {text[span.end :]}"
     return text
 
