@@ -193,7 +193,7 @@ def test_help_and_importing_need_no_torch():
 @pytest.mark.parametrize(
     ("words", "tools"),
     [
-        (["translate", "BUNDLE"], {"cli", "documents", "interchange"}),
+        (["translate", "BUNDLE"], {"cli", "interchange"}),
         (
             ["look", "BUNDLE", "--text", "A dog.", "--out", "PAGE"],
             {"cli", "inspection", "interchange", "web"},

@@ -93,7 +93,8 @@ class TranslateOptions(LoadingOptions):
     """Format of the input. Every format but text reads the whole input as one file with markup.
     srt and vtt are subtitles, po is gettext, docx is Word. po and docx need extra documents."""
     protect: bool = True
-    """Keep placeholders, tags, addresses, code, emoji, and numbers with units unchanged."""
+    """Keep placeholders, tags, addresses, code, emoji, unknown characters, and numbers with units
+    unchanged inside a sentence. Signs at the edges stay in any case."""
     split: bool = True
     """Translate each sentence of a line alone, if the bundle has learnt from single sentences.
     A line of several sentences then has one translation, even with --n-best."""
