@@ -10,15 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from glassformer.tools.learn.check import GRADIENT, Check, Probe, Results, Values, check_of, measure
 from glassformer.tools.learn.edits import EditError, solution
 from glassformer.tools.learn.lesson import Lesson
 from glassformer.tools.learn.measured import cost_of
+from glassformer.tools.learn.observed import (
+    compared,
+    equal,
+    is_text,
+    observations,
+    situation_of,
+)
 from glassformer.tools.learn.verdict import Mistake, Verdict
 
 __all__ = ["UNSTEADY", "Judge", "same"]
@@ -28,8 +31,6 @@ UNSTEADY = (
     " dropout outside of training."
 )
 """The message if the values of a probe change from call to call."""
-
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Judge:
 
     def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
         """Each law that the results break, with the evidence in numbers."""
-        if any(_is_text(v, self.right[p][n]) for p, vs in results.items() for n, v in vs.items()):
+        if any(is_text(v, self.right[p][n]) for p, vs in results.items() for n, v in vs.items()):
             return
         for law, broken in self.check.laws.items():
             with suppress(LookupError, TypeError, ValueError):  # a value is missing, or is no array
@@ -104,7 +105,12 @@ class Judge:
     def pairs(self) -> Iterator[Mistake]:
         """The pairs of mistakes that this hole's probes show, and whose edits do not collide."""
         shown = [
-            name for name in self.lesson.mistakes if not same(self.right, self.results((name,)))
+            name
+            for name in self.lesson.mistakes
+            if not all(
+                _alike(self.right[probe.__name__], _values(self.lesson, (name,), probe))
+                for probe in self.probes
+            )
         ]
         for pair in combinations(shown, 2):
             with suppress(EditError):
@@ -140,19 +146,21 @@ class Judge:
             yield from self._difference(results)
 
     def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
-        """Two lines: the first wrong value beside the right value, and the input of the probe.
+        """The lines on the first wrong value: the facts, both values, the input of the probe.
 
         With ``gradients``, only gradients count; otherwise only other values count.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]
             for name, value in results.get(probe.__name__, {}).items():
-                if name.startswith(GRADIENT) != gradients:
+                if name.startswith(GRADIENT) != gradients or equal(value, right[name]):
                     continue
-                if not _equal(value, right[name]):
-                    yield _compared(name, value, right[name])
-                    yield f"The input: {probe.__doc__}."
-                    return
+                yield from observations(results[probe.__name__], right)
+                yield compared(name, value, right[name])
+                yield f"The input: {probe.__doc__}."
+                if where := situation_of(self.probes, self.right, results):
+                    yield where
+                return
 
 
 @cache
@@ -176,7 +184,7 @@ def _alike(values: Values | None, others: Values | None) -> bool:
     names, other_names = (
         [name for name in each if not name.startswith(GRADIENT)] for each in (values, others)
     )
-    return names == other_names and all(_equal(values[name], others[name]) for name in names)
+    return names == other_names and all(equal(values[name], others[name]) for name in names)
 
 
 def _cut_off(results: Results) -> Iterator[str]:
@@ -189,57 +197,3 @@ def _cut_off(results: Results) -> Iterator[str]:
                 " no_grad, detach, .data, torch.tensor(…) or NumPy."
             )
             return
-
-
-def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
-    if value.shape != other.shape or value.dtype.kind != other.dtype.kind:
-        return False
-    if value.dtype.kind != "f":
-        return bool(np.array_equal(value, other))
-    return bool(_close(value, other).all())
-
-
-def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """The places at which two arrays of numbers are equal, up to the precision of their types."""
-    tolerance = max(_TOLERANCES[value.dtype.name], _TOLERANCES[other.dtype.name])
-    return np.isclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
-def _is_text(value: NDArray[Any], right: NDArray[Any]) -> bool:
-    """Whether a value is an object, such as None, where numbers are right."""
-    return value.dtype.kind == "U" != right.dtype.kind
-
-
-def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
-    if _is_text(value, right):
-        return f"Your {name} is {str(value.item())[:40]}; right are numbers of shape {right.shape}."
-    if value.shape != right.shape:
-        return f"The shape of your {name} is {value.shape}; right is {right.shape}."
-    if value.dtype.kind != right.dtype.kind:
-        return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
-    if value.size <= 6:
-        shown, expected = _both_listed(value.tolist(), right.tolist())
-        return f"Your {name}: {shown}; right is {expected}."
-    wrong = np.argwhere(~_close(value, right) if value.dtype.kind == "f" else value != right)
-    place = tuple(wrong[0].tolist())
-    shown, expected = _both_listed(value[place].item(), right[place].item())
-    return (
-        f"Your {name}{list(place)} is {shown}; right is {expected}"
-        f" ({len(wrong)} of {value.size} numbers differ)."
-    )
-
-
-def _both_listed(value: object, right: object) -> tuple[str, str]:
-    """``value`` and ``right`` with the fewest digits, of 4, 9 or 12, that show a difference."""
-    for digits in (4, 9, 12):
-        texts = _listed(value, digits), _listed(right, digits)
-        if texts[0] != texts[1]:
-            break
-    return texts
-
-
-def _listed(value: object, digits: int) -> str:
-    """A number with ``digits`` digits; a list of numbers in brackets."""
-    if isinstance(value, list):
-        return f"[{', '.join(_listed(each, digits) for each in value)}]"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
