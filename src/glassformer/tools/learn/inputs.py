@@ -35,18 +35,21 @@ class Noted:
     """All that a probe hands to a solution, by names for people.
 
     ``leaves`` are the random inputs and weights, which get gradients. ``inputs`` are tensors, each
-    with a copy from before; ``modules`` have their mode, True in training.
+    with a copy from before; ``modules`` have their mode, True in training; ``watched`` tells of
+    another input if it is as it was.
     """
 
     leaves: dict[str, Tensor] = field(default_factory=dict)
     inputs: list[tuple[str, Tensor, Tensor]] = field(default_factory=list)
     modules: list[tuple[nn.Module, bool]] = field(default_factory=list)
+    watched: list[tuple[str, Callable[[], bool]]] = field(default_factory=list)
     settings: Mapping[str, object] = field(default_factory=lambda: _settings())
 
     def changes(self) -> str:
         """The names of the inputs, weights and settings that have changed."""
         names = [name for name, before, tensor in self.inputs if not torch.equal(before, tensor)]
         names += ["train and eval" for each, mode in self.modules if each.training != mode]
+        names += [name for name, is_same in self.watched if not is_same()]
         settings = _settings()
         names += [name for name, before in self.settings.items() if settings[name] != before]
         return ", ".join(dict.fromkeys(names))

@@ -218,7 +218,7 @@ def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) ->
     chosen = [(axis, value) for axis, value in wrong[0].items() if value != ""]
     for count in (1, 2):
         for group in combinations(chosen, count):
-            fitting = [passes for row, passes in rows if all(row[a] == v for a, v in group)]
+            fitting = [passes for row, passes in rows if all(row.get(a) == v for a, v in group)]
             if not any(fitting) and len(fitting) == len(wrong):
                 words = " and ".join(v if isinstance(v, str) else f"{a} {v:g}" for a, v in group)
                 return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."

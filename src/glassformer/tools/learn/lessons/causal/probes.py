@@ -9,7 +9,7 @@ from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Evidence, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import NO_NUMBERS, PADDING, Situation, situations
+from glassformer.tools.learn.situations import NO_NUMBERS, NONE, PADDING, Situation, situations
 
 
 def _triangle(length: int) -> Probe:
