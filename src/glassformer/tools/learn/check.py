@@ -109,23 +109,18 @@ def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Va
     """
     row = getattr(probe, "situation", {"type": "float64", "gradients": ""})
     dtype, wanted = getattr(torch, row["type"]), not row["gradients"]
-    usual = torch.float32 if dtype == torch.bfloat16 else dtype
-    with noted(usual, gradients=wanted) as inputs:
+    with noted(dtype, gradients=wanted) as inputs:
         values = dict(probe(solution))
         values = {CHANGED: inputs.changes(), **values}
     for name, value in values.items():
         if isinstance(value, tuple):
             raise TypeError(f"the function returns {len(value)} values; expected the {name}")
-    if gradients and wanted and dtype != torch.bfloat16:  # its gradients have two digits
+    if gradients and wanted:
         values |= _gradients(values, inputs.leaves)
-    return {name: _array(value) for name, value in values.items()}
-
-
-def _array(value: object) -> NDArray[Any]:
-    if not isinstance(value, Tensor):
-        return np.asarray(value)
-    value = value.detach()
-    return (value.half() if value.dtype == torch.bfloat16 else value).numpy().copy()
+    return {
+        name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
+        for name, value in values.items()
+    }
 
 
 def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from glassformer.tools.learn.check import CHANGED, GRADIENT, Probe, Results, Val
 
 __all__ = ["compared", "equal", "is_text", "observations", "situation_of"]
 
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 5e-2}
+_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 _SHOWN = 4  # numbers of a row
 
 
@@ -144,7 +144,7 @@ def _seen_numbers(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterat
     odd = np.argwhere(~np.isfinite(value) & np.isfinite(right))
     if len(odd):
         first = odd[0].tolist()
-        yield f"Your {name} is NaN or infinite at {len(odd)} places, the first is {first}."
+        yield f"NaN or infinity stands at {len(odd)} places of your {name}, first at {first}."
         return
     value, right = np.nan_to_num(value), np.nan_to_num(right)
     if not value.any():
@@ -155,11 +155,11 @@ def _seen_numbers(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterat
     elif value.size > 1 and (relation := _relation(value.reshape(-1), right.reshape(-1))):
         yield f"Each number of your {name} is {relation}."
     elif value.size > 1 and np.allclose(np.sort(value, None), np.sort(right, None)):
-        yield f"Your {name} has the right numbers in other places."
+        yield f"The right numbers stand in other places of your {name}."
     elif value.ndim > 1 and (words := _by_row(value, right)):
         yield f"Each row of your {name} is {words}."
     elif part := _part(wrong):
-        yield f"Your {name} is {part}."
+        yield f"In your {name}, {part}."
     elif value.size > 1 and (value.argsort(-1) == right.argsort(-1)).all():
         yield f"The order of the numbers in each row of your {name} is right, their sizes are not."
     elif (value >= right).all() or (value <= right).all():
@@ -196,12 +196,12 @@ def _part(wrong: NDArray[np.bool_]) -> str:
         faulty = np.flatnonzero(wrong.any(axis=others)).tolist()
         size = wrong.shape[axis]
         if len(faulty) == 1 < size:
-            return f"wrong only at index {faulty[0]} of axis {axis}, which has {size}"
+            return f"only index {faulty[0]} of axis {axis}, which has {size}, is wrong"
         if len(faulty) == size - 1 > 1:
             [right] = {*range(size)} - {*faulty}
-            return f"right only at index {right} of axis {axis}, which has {size}"
+            return f"only index {right} of axis {axis}, which has {size}, is right"
         if 0 < len(faulty) < size:
-            return f"right at the other indices of axis {axis}, wrong at {faulty[:6]}"
+            return f"the indices {faulty[:6]} of axis {axis} are wrong, the others right"
     return ""
 
 

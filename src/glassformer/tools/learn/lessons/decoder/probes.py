@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer import DecoderBlock
 from glassformer.tools.learn.check import Check, Results, Solution, unchanged

@@ -21,8 +21,8 @@ def _rates(*updates: int, **settings: float) -> Probe:
 
 def _first_step(gradient: float) -> Probe:
     def step(solution: Solution) -> dict[str, Any]:
-        state = 0, given([0.0]), given([0.0])
-        return _stepped(solution, given([1.0]), given([gradient]), state)
+        state = 0, given([0.0], "mean"), given([0.0], "square")
+        return _stepped(solution, given([1.0], "weight"), given([gradient], "gradient"), state)
 
     return probe(f"weight [1], gradient [{gradient}], rate 0.1, state (0, [0], [0])", step)
 

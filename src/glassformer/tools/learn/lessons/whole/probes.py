@@ -21,6 +21,7 @@ CONFIG = ModelConfig(
     d_ff=11,
     num_encoder_layers=1,
     num_decoder_layers=1,
+    dropout=0.0,
     pad_id=PAD,
     max_length=1024,
 )
