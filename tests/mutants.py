@@ -130,6 +130,9 @@ def _without_checks(statement) -> list:
         statement.orelse = [x for each in statement.orelse for x in _without_checks(each)]
         statement.body = [x for each in statement.body for x in _without_checks(each)]
         return [statement] if statement.body else statement.orelse
+    if isinstance(statement, ast.For):
+        statement.body = [x for each in statement.body for x in _without_checks(each)]
+        return [statement] * bool(statement.body)
     plain = not text.startswith(("check_", "_check", "raise ", "'", '"'))
     return [statement] if plain else []
 

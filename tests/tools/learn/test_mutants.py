@@ -16,6 +16,7 @@ SECONDS = 2  # of computing, for a mutant that runs for ever
 def verdict_on_mutant(mutant):
     """The outcome and the lines of a check of a mutant; "idle" if the mutant changes no value."""
     solution = mutant.solution()
+    torch.seed()
     signal.signal(signal.SIGVTALRM, lambda *_: pytest.fail("runs for ever"))
     for hole in mutant.lesson.holes:
         judge = Judge.of(mutant.lesson, hole)

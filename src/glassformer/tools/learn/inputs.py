@@ -34,21 +34,22 @@ M = TypeVar("M", bound=nn.Module)
 class Noted:
     """All that a probe hands to a solution, by names for people.
 
-    ``leaves`` are the random inputs and weights, which get gradients. ``inputs`` are tensors, each
-    with a copy from before; ``modules`` have their mode, True in training; ``watched`` tells of
-    another input if it is as it was.
+    ``leaves`` are the random inputs and weights, which get gradients. ``inputs`` are tensors by
+    their ids, each with a copy from before. ``modules`` have their mode, True in training.
+    ``watched`` tells of another input if it is as it was.
     """
 
     leaves: dict[str, Tensor] = field(default_factory=dict)
-    inputs: list[tuple[str, Tensor, Tensor]] = field(default_factory=list)
-    modules: list[tuple[nn.Module, bool]] = field(default_factory=list)
+    inputs: dict[int, tuple[str, Tensor, Tensor]] = field(default_factory=dict)
+    modules: dict[nn.Module, bool] = field(default_factory=dict)
     watched: list[tuple[str, Callable[[], bool]]] = field(default_factory=list)
     settings: Mapping[str, object] = field(default_factory=lambda: _settings())
 
     def changes(self) -> str:
         """The names of the inputs, weights and settings that have changed."""
-        names = [name for name, before, tensor in self.inputs if not torch.equal(before, tensor)]
-        names += ["train and eval" for each, mode in self.modules if each.training != mode]
+        inputs = self.inputs.values()
+        names = [name for name, before, tensor in inputs if not torch.equal(before, tensor)]
+        names += ["train and eval" for each, mode in self.modules.items() if each.training != mode]
         names += [name for name, is_same in self.watched if not is_same()]
         settings = _settings()
         names += [name for name, before in self.settings.items() if settings[name] != before]
@@ -104,13 +105,13 @@ def given(values: Any, name: str = "an input") -> Tensor:
     """A tensor of ``values`` for the solution; the check notes if the solution changes it."""
     tensor = torch.as_tensor(values)
     passed = tensor.clone()
-    running().inputs.append((name, tensor, passed))
+    running().inputs[id(passed)] = name, tensor, passed
     return passed
 
 
 def watched(name: str, tensor: Tensor) -> None:
     """Note a tensor of the solution, such as a table; the check notes a change of it."""
-    running().inputs.append((name, tensor.detach().clone(), tensor))
+    running().inputs[id(tensor)] = name, tensor.detach().clone(), tensor
 
 
 def hides(length: int, count: int) -> Tensor:
@@ -132,7 +133,7 @@ def filled(module: M, dtype: torch.dtype = torch.float64, *, training: bool = Fa
         inputs.leaves[f"the weight {name}"] = weight
     for name, each in (*module.named_parameters(), *module.named_buffers()):
         watched(f"the weight {name}", each)
-    inputs.modules.extend((each, training) for each in module.modules())
+    inputs.modules.update(dict.fromkeys(module.modules(), training))
     return module
 
 

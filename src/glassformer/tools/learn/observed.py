@@ -1,7 +1,7 @@
 """Sentences about two arrays, a learner's and the right one: the facts, and never a cause."""
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import Any
 
 import numpy as np
@@ -220,9 +220,16 @@ def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) ->
         for group in combinations(chosen, count):
             fitting = [passes for row, passes in rows if all(row.get(a) == v for a, v in group)]
             if not any(fitting) and len(fitting) == len(wrong):
-                words = " and ".join(v if isinstance(v, str) else f"{a} {v:g}" for a, v in group)
+                words = " and ".join(starmap(_words, group))
                 return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."
+    for axis, value in chosen:
+        if len(wrong) > 2 and all(row.get(axis) == value for row in wrong):
+            return f"All {len(wrong)} wrong situations have this in common: {_words(axis, value)}."
     return f"It is right in {len(rows) - len(wrong)} of {len(rows)} situations."
+
+
+def _words(axis: str, value: str | float) -> str:
+    return value if isinstance(value, str) else f"{axis} {value:g}"
 
 
 def _passes(values: Values | None, right: Values) -> bool:
