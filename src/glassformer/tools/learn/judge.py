@@ -70,14 +70,15 @@ class Judge:
         }
         if same(self.right, results):
             if wrong := tuple(self._difference(results, gradients=True)):
-                return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong))
+                lines = (*self._cut_off(results), *wrong, *self._where(results))
+                return Verdict(self.lesson.name, "law", lines)
             return Verdict(self.lesson.name, "right")
         if mistakes := self.mistakes(results):
             lines = tuple(self._explained(mistakes, results))
             return Verdict(self.lesson.name, "mistake", lines, mistakes)
         if len(results) < len(self.right):
             return None
-        difference = tuple(self._difference(results))
+        difference = (*self._difference(results), *self._where(results))
         for law, evidence in self._broken_laws(results):
             return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
         return Verdict(self.lesson.name, "difference", difference)
@@ -121,8 +122,8 @@ class Judge:
         """Whether the mistake gives equal values, and errors in the same probes.
 
         If a probe by hand shows the mistake, three in four of the situations suffice in which
-        either is wrong: two people write one mistake in two ways. Most mistakes give other values in the
-        first probe, so that later probes need not run.
+        either is wrong: two people write one mistake in two ways. Most mistakes give other values
+        in the first probe, so that later probes need not run.
         """
         shown, wrong, alike = False, 0, 0
         for probe in self.probes:
@@ -130,7 +131,7 @@ class Judge:
             theirs = _values(self.lesson, mistake, probe)
             differs, equals = not _alike(theirs, right), _alike(yours, theirs)
             if not hasattr(probe, "situation"):
-                shown |= differs
+                shown |= differs and yours is not None
                 if not equals:
                     return False
             elif differs or not _alike(yours, right):
@@ -168,9 +169,23 @@ class Judge:
                 yield from observations(results[probe.__name__], right)
                 yield compared(name, value, right[name])
                 yield f"The input: {probe.__doc__}."
-                if where := situation_of(self.probes, self.right, results):
-                    yield where
                 return
+
+    def _cut_off(self, results: Results) -> Iterator[str]:
+        """A line of the message if no gradient comes back in a probe."""
+        for name, values in results.items():
+            gradients = [each for each in values if each.startswith(GRADIENT)]
+            right = any(self.right[name][each].any() for each in gradients)
+            if right and not any(values[each].any() for each in gradients):
+                yield (
+                    "Nothing learns through your code: no gradient gets to inputs and weights."
+                    " Look for no_grad, detach, .data, torch.tensor(…) or NumPy."
+                )
+                return
+
+    def _where(self, results: Results) -> Iterator[str]:
+        if where := situation_of(self.probes, self.right, results):
+            yield where
 
 
 @cache
@@ -195,15 +210,3 @@ def _alike(values: Values | None, others: Values | None) -> bool:
         [name for name in each if not name.startswith(GRADIENT)] for each in (values, others)
     )
     return names == other_names and all(equal(values[name], others[name]) for name in names)
-
-
-def _cut_off(results: Results) -> Iterator[str]:
-    """A line of the message that names a probe without any gradient."""
-    for values in results.values():
-        gradients = [value for name, value in values.items() if name.startswith(GRADIENT)]
-        if gradients and not any(value.any() for value in gradients):
-            yield (
-                "Nothing learns through your code: no gradient gets to inputs and weights. Look for"
-                " no_grad, detach, .data, torch.tensor(…) or NumPy."
-            )
-            return

@@ -157,9 +157,8 @@ def _probe(name: str, hole: Hole, row: dict[str, Value]) -> Probe:
             earlier = hole(solution, Situation(row, made, 1))
         kept = {key: each.clone() for key, each in earlier.items() if isinstance(each, Tensor)}
         values = dict(hole(solution, Situation(row, made)))
-        changed = [
-            not each.nan_to_num().equal(earlier[key].nan_to_num()) for key, each in kept.items()
-        ]
+        now = {key: torch.as_tensor(earlier[key]) for key in kept}
+        changed = [not each.nan_to_num().equal(now[key].nan_to_num()) for key, each in kept.items()]
         return {"The second call changes the answer of the first": any(changed), **values}
 
     made = probe(f"{name}: {_text(row)}", asked)

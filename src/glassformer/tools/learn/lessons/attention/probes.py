@@ -42,7 +42,7 @@ def in_situation(solution: Solution, s: Situation) -> dict[str, Any]:
     return _called(solution, query, key, value, *s.mask(s.q_len, s.k_len, s.kind))
 
 
-def _called(solution: Solution, *inputs: Tensor) -> dict[str, Any]:
+def _called(solution: Solution, *inputs: Tensor | None) -> dict[str, Any]:
     answer = solution.scaled_dot_product_attention(*inputs)
     output, weights = unpacked(answer, "output", "weights")
     return {"weights": weights, "output": output}
@@ -56,7 +56,6 @@ CHECK = Check(
         "scaled_dot_product_attention": (
             one_query,
             ALL_KEYS,
-            large_scores,
             REVERSED,
             *situations(
                 "attention",
@@ -67,6 +66,7 @@ CHECK = Check(
                 size=SIZES,
                 mode=NONE,
             ),
+            large_scores,
         )
     },
     laws={

@@ -197,7 +197,7 @@ CHECK = Check(
         "BlockState.grown": (second_token, *situations("a cache", grown, **CACHE)),
         "BlockState.select": (
             two_rows,
-            *situations("a cache to select from", selected, **CACHE, rows=(0, 1, 3)),
+            *situations("a cache to select from", selected, **CACHE, rows=(1, 3)),
         ),
     },
     laws={

@@ -66,8 +66,10 @@ def encoded(solution: Solution, s: Situation) -> dict[str, Any]:
 
 def decoded(solution: Solution, s: Situation) -> dict[str, Any]:
     model = s.module(lambda: solution.Transformer(CONFIG))
-    [mask] = s.mask(s.tgt_len, s.src_len, "hides the end")
-    memory = Memory(s.numbers("memory", s.batch, s.src_len, 6), mask)
+    memory = Memory(
+        s.numbers("memory", s.batch, s.src_len, 6),
+        *s.mask(s.tgt_len, s.src_len, "hides the end"),  # type: ignore[arg-type]
+    )
     target = s.tokens("target", s.tgt_len, 17, PAD)
     return {"states": model.decode(target, memory, **_target_mask(s))}
 
@@ -160,7 +162,7 @@ TOWER: dict[str, Any] = {"type": ("float64", "float32"), "padding": PADDING}
 OF_SOURCE: dict[str, Any] = {"src_len": (7, 1, 5), "of_source": ("", "source_mask")}
 OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1, 7), "of_target": ("", "target_mask")}
 FUTURE = "A changed last token changes the others by {}."
-PADDING = "Two more words of padding change the result by {}."
+MORE = "Two more words of padding change the result by {}."
 CHECK = Check(
     probes={
         "Transformer.encode": (
@@ -184,10 +186,10 @@ CHECK = Check(
             batch, changed_token, FUTURE, at=np.s_[:, :4], value="logits"
         ),
         "Padding of the source changes no state.": unchanged(
-            padded_sources, more_padding, PADDING, value="states"
+            padded_sources, more_padding, MORE, value="states"
         ),
         "Padding of the source changes no logit.": unchanged(
-            batch, padded_batch, PADDING, value="logits"
+            batch, padded_batch, MORE, value="logits"
         ),
     },
 )
