@@ -85,7 +85,7 @@ def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):
 def test_a_print_is_shown_once_though_each_probe_runs_twice(file_of):
     for name, begin in (("one", ""), ("all", "    print('again')\n")):
         answer = answer_on(file_of(begin + RIGHT), ATTENTION.name)
-        probes = [*check_of(ATTENTION.name).probes.values()][0]
+        probes = next(iter(check_of(ATTENTION.name).probes.values()))
         calls = sum(1 + bool(getattr(each, "situation", {}).get("asked")) for each in probes)
         assert answer["printed"].count("again") == (calls if begin else 0), name
 
@@ -252,8 +252,7 @@ def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
     verdict = verdict_of(RIGHT.replace("weights @ value,", "weights.detach() @ value,"))
     assert verdict.outcome == "law"
-    assert verdict.lines[0].startswith("No gradient comes back to query.")
-    assert verdict.lines[1].startswith("Your gradient with respect to query[0, 0, 0]")
+    assert verdict.lines[0].startswith("Your gradient with respect to query[0, 0, 0")
 
 
 def test_two_calls_that_differ_are_not_right(verdict_of):

@@ -132,7 +132,7 @@ def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():
     assert lines[1].startswith("Section 3.2.3")
     assert lines[2].startswith("In a translator: ")
     seen, number, situation = lines[3:]
-    assert seen == "Your result depends on key at [1, 0, 5, 0], which must have no influence."
+    assert seen == "In your weights, only index 1 of axis 0, which has 2, is wrong."
     assert number.startswith("Your weights[1, 0, 0, 0] and its row: ")
     assert situation.endswith("a mask (batch, 1, 1, k_len) that hides the end, size 1.")
 

@@ -45,12 +45,12 @@ def masked(solution: Solution, s: Situation) -> dict[str, Any]:
 
 
 def shifted(solution: Solution, s: Situation) -> dict[str, Any]:
-    return {"input": solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)}
+    return {"input for the decoder": solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)}
 
 
 def two_targets(solution: Solution) -> dict[str, Any]:
     """labels [[7, 8, 3], [9, 3, 0]], bos 2"""
-    return {"input": solution.shift(given([[7, 8, 3], [9, 3, 0]]), 2)}
+    return {"input for the decoder": solution.shift(given([[7, 8, 3], [9, 3, 0]]), 2)}
 
 
 def _pair(wrong: Callable[[NDArray[Any]], NDArray[Any]], text: str) -> Evidence:
@@ -79,7 +79,7 @@ def padding_visible(results: Results) -> str | None:
 
 def answer_is_read(results: Results) -> str | None:
     """Evidence with the first step at which the decoder reads the label that it has to predict."""
-    values = results["two_targets"]["input"]
+    values = results["two_targets"]["input for the decoder"]
     if values.shape != (2, 3):
         return None
     for step, label in enumerate((7, 8, 3)):
@@ -89,7 +89,7 @@ def answer_is_read(results: Results) -> str | None:
 
 
 def first_is_not_bos(results: Results) -> str | None:
-    first = results["two_targets"]["input"][0, 0]
+    first = results["two_targets"]["input for the decoder"][0, 0]
     return None if first == 2 else f"With bos 2, your first input is {first}."
 
 
