@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from glassformer.tools.learn.check import values_of
-from glassformer.tools.learn.judge import UNSTEADY, Judge, same
+from glassformer.tools.learn.judge import UNSTEADY, Judge
 from glassformer.tools.learn.lesson import LESSONS, lesson
+from glassformer.tools.learn.observed import same
 from tests.mutants import mutants
 
 SECONDS = 2  # of computing, for a mutant that runs for ever

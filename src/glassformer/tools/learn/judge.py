@@ -16,15 +16,17 @@ from glassformer.tools.learn.edits import EditError, solution
 from glassformer.tools.learn.lesson import Lesson
 from glassformer.tools.learn.measured import cost_of
 from glassformer.tools.learn.observed import (
+    alike,
     compared,
     equal,
     is_text,
     observations,
+    same,
     situation_of,
 )
 from glassformer.tools.learn.verdict import Mistake, Verdict
 
-__all__ = ["UNSTEADY", "Judge", "same"]
+__all__ = ["UNSTEADY", "Judge"]
 
 UNSTEADY = (
     "Two calls with the same input give different values. Look for a new layer in each call, or for"
@@ -93,14 +95,19 @@ class Judge:
                     yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
-        """The single mistakes that give ``results``, or else the pairs of mistakes."""
+        """The single mistakes that give ``results``, or else the pairs of mistakes.
+
+        If none gives all values, three in four of the situations suffice in which either is wrong,
+        because two people write one mistake in two ways.
+        """
         if same(results, self.right):
             return ()
         singles: list[Mistake] = [(name,) for name in self.lesson.mistakes]
-        for candidates in (singles, self.pairs()):
-            fitting = tuple(each for each in candidates if self._explains(each, results))
-            if fitting:
-                return fitting
+        for share in (1.0, 0.75):
+            for candidates in (singles, self.pairs()):
+                fitting = tuple(x for x in candidates if self._explains(x, results, share))
+                if fitting:
+                    return fitting
         return ()
 
     def pairs(self) -> Iterator[Mistake]:
@@ -109,7 +116,7 @@ class Judge:
             name
             for name in self.lesson.mistakes
             if not all(
-                _alike(self.right[probe.__name__], _values(self.lesson, (name,), probe))
+                alike(self.right[probe.__name__], _values(self.lesson, (name,), probe))
                 for probe in self.probes
             )
         ]
@@ -118,25 +125,24 @@ class Judge:
                 solution(self.lesson, *pair)
                 yield pair
 
-    def _explains(self, mistake: Mistake, results: Results) -> bool:
+    def _explains(self, mistake: Mistake, results: Results, share: float) -> bool:
         """Whether the mistake gives equal values, and errors in the same probes.
 
-        If a probe by hand shows the mistake, three in four of the situations suffice in which
-        either is wrong: two people write one mistake in two ways. Most mistakes give other values
-        in the first probe, so that later probes need not run.
+        If a probe by hand shows the mistake, a share of the situations suffices. Most mistakes give
+        other values in the first probe, so that later probes need not run.
         """
-        shown, wrong, alike = False, 0, 0
+        shown, wrong, explained = False, 0, 0
         for probe in self.probes:
             yours, right = results.get(probe.__name__), self.right[probe.__name__]
             theirs = _values(self.lesson, mistake, probe)
-            differs, equals = not _alike(theirs, right), _alike(yours, theirs)
+            differs, equals = not alike(theirs, right), alike(yours, theirs)
             if not hasattr(probe, "situation"):
                 shown |= differs and yours is not None
                 if not equals:
                     return False
-            elif differs or not _alike(yours, right):
-                wrong, alike = wrong + 1, alike + equals
-        return bool(results) and (4 * alike >= 3 * wrong if shown else alike == wrong > 0)
+            elif differs or not alike(yours, right):
+                wrong, explained = wrong + 1, explained + equals
+        return bool(results) and explained >= (share if shown else 1) * wrong and wrong + shown > 0
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
         """The lines on each mistake: name, evidence, paper, effect on a translator."""
@@ -195,18 +201,3 @@ def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
     Values alone identify a mistake, so the judge measures no gradients.
     """
     return measure((probe,), solution(lesson, *mistake), gradients=False).get(probe.__name__)
-
-
-def same(results: Results, others: Results) -> bool:
-    """Whether each probe of ``results`` has equal values in ``others``."""
-    return all(_alike(values, others.get(probe)) for probe, values in results.items())
-
-
-def _alike(values: Values | None, others: Values | None) -> bool:
-    """Whether two results of a probe are both errors, or have equal values apart from gradients."""
-    if values is None or others is None:
-        return values is others
-    names, other_names = (
-        [name for name in each if not name.startswith(GRADIENT)] for each in (values, others)
-    )
-    return names == other_names and all(equal(values[name], others[name]) for name in names)

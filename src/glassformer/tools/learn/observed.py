@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from glassformer.tools.learn.check import CHANGED, GRADIENT, Probe, Results, Values
 
-__all__ = ["compared", "equal", "is_text", "observations", "situation_of"]
+__all__ = ["alike", "compared", "equal", "is_text", "observations", "same", "situation_of"]
 
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 _SHOWN = 4  # numbers of a row
@@ -32,6 +32,21 @@ def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
 def is_text(value: NDArray[Any], right: NDArray[Any]) -> bool:
     """Whether a value is an object, such as None, where numbers are right."""
     return value.dtype.kind == "U" != right.dtype.kind
+
+
+def same(results: Results, others: Results) -> bool:
+    """Whether each probe of ``results`` has equal values in ``others``."""
+    return all(alike(values, others.get(probe)) for probe, values in results.items())
+
+
+def alike(values: Values | None, others: Values | None) -> bool:
+    """Whether two results of a probe are both errors, or have equal values apart from gradients."""
+    if values is None or others is None:
+        return values is others
+    names, other_names = (
+        [name for name in each if not name.startswith(GRADIENT)] for each in (values, others)
+    )
+    return names == other_names and all(equal(values[name], others[name]) for name in names)
 
 
 def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:

@@ -28,8 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 from glassformer.tools.learn.check import Check, check_of, values_of
-from glassformer.tools.learn.judge import same
-from glassformer.tools.learn.lesson import lesson
+from glassformer.tools.learn.observed import same
 from glassformer.tools.learn.source import lines_of, read_source
 
 __all__ = ["answer_on", "array_from", "load_module", "main"]
@@ -57,16 +56,16 @@ def answer_on(file: Path, name: str) -> dict[str, Any]:
         redirect_stderr(printed),
         warnings.catch_warnings(action="ignore"),  # warnings would stand before the verdict
     ):
-        answer = _called(file, check_of(name), list(lesson(name).holes))
+        answer = _called(file, check_of(name))
     return answer | {"printed": printed.getvalue()}
 
 
-def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
+def _called(file: Path, check: Check) -> dict[str, Any]:
     try:
         module = load_module(file)
     except BaseException as error:
         return {"file": _failure(error, file)}
-    for hole in holes:
+    for hole in check.probes:
         if not _is_own(file, module, hole):
             return {"file": {"error": "missing", "text": hole}}
     results, failures, unsteady = {}, {}, []

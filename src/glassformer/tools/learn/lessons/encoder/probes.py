@@ -1,5 +1,6 @@
 """Probes of an encoder block, and of the stack of blocks."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 from glassformer import EncoderBlock
 from glassformer.tools.learn.check import Check, Solution, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, hides, numbers
-from glassformer.tools.learn.situations import MASKS, Situation, situations
+from glassformer.tools.learn.situations import MASKS, NONE, Situation, situations
 
 
 def one_word(solution: Solution) -> dict[str, Any]:
@@ -62,10 +63,15 @@ def in_block(solution: Solution, s: Situation) -> dict[str, Any]:
 
 def in_stack(solution: Solution, s: Situation) -> dict[str, Any]:
     def made() -> Any:
-        blocks = [EncoderBlock(6, 3, 7, norm=s.norm) for _ in range(s.blocks)]
+        blocks = [Known(partial(_simple, number)) for number in range(s.blocks)]
         return solution.Encoder(blocks, final_norm=nn.LayerNorm(6) if s.norm == "pre" else None)
 
     return _called(s.module(made), s)
+
+
+def _simple(number: int, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    """A block that is quick, and depends on both inputs."""
+    return (number + (2 if mask is None else mask.to(x).mean())) * x + number
 
 
 def _called(part: Any, s: Situation) -> dict[str, Any]:
@@ -87,8 +93,7 @@ def _words() -> Tensor:
 
 
 AXES: dict[str, Any] = {
-    "type": ("float64", "float32"),
-    "length": (5, 1, 7),
+    **{"batch": (2, 1), "type": ("float64",), "layout": NONE, "length": (5, 1)},
     "kind": MASKS,
     "norm": ("post", "pre"),
 }

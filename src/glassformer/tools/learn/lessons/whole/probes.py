@@ -10,7 +10,7 @@ from glassformer import ModelConfig, Transformer
 from glassformer.model.cache import Memory
 from glassformer.tools.learn.check import Check, Solution, unchanged
 from glassformer.tools.learn.inputs import filled, hides, numbers, picks
-from glassformer.tools.learn.situations import PADDING, Situation, situations
+from glassformer.tools.learn.situations import NONE, PADDING, Situation, situations
 
 PAD = 4
 CONFIG = ModelConfig(
@@ -158,9 +158,9 @@ def _memory(memory: object) -> dict[str, Any]:
     return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
 
 
-TOWER: dict[str, Any] = {"type": ("float64", "float32"), "padding": PADDING}
-OF_SOURCE: dict[str, Any] = {"src_len": (7, 1, 5), "of_source": ("", "source_mask")}
-OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1, 7), "of_target": ("", "target_mask")}
+TOWER: dict[str, Any] = {"type": ("float64",), "layout": NONE, "padding": PADDING}
+OF_SOURCE: dict[str, Any] = {"src_len": (7, 1), "of_source": ("", "source_mask")}
+OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1), "of_target": ("", "target_mask")}
 FUTURE = "A changed last token changes the others by {}."
 MORE = "Two more words of padding change the result by {}."
 CHECK = Check(
