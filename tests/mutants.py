@@ -206,18 +206,7 @@ def _changes(node, function, own: set[str]) -> Iterator[tuple[str, object]]:
         new.test = _expression(f"not ({_shown(node.test)})")
         yield "a condition inverted", new
     if isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value:
-        for rule, helper in (
-            ("detached", "_detached({})"),
-            ("float32 inside", "_single({})"),
-        ):
-            new = copy.deepcopy(node)
-            new.value = _expression(helper.format(_shown(node.value)))
-            yield rule, new
-        state = STATE[node.lineno % len(STATE)]
-        yield "global state", [*ast.parse(f"import torch\n{state}").body, copy.deepcopy(node)]
-        if owner == "self":
-            text = "self.train()\nself.eval()" if node.lineno % 2 else "self.train()"
-            yield "global state", [*ast.parse(text).body, copy.deepcopy(node)]
+        yield from _values(node, owner)
     if isinstance(node, ast.Expr | ast.AugAssign | ast.If | ast.Assign):
         yield "a statement dropped", ast.Pass()
     if node in function.body and node is function.body[0]:
@@ -226,6 +215,22 @@ def _changes(node, function, own: set[str]) -> Iterator[tuple[str, object]]:
                 continue
             line = ast.parse(f"{name} = {default}").body
             yield "an argument ignored", [*line, copy.deepcopy(node)]
+
+
+def _values(node, owner: str) -> Iterator[tuple[str, object]]:
+    """The changes of a value that is assigned or returned."""
+    for rule, helper in (
+        ("detached", "_detached({})"),
+        ("float32 inside", "_single({})"),
+    ):
+        new = copy.deepcopy(node)
+        new.value = _expression(helper.format(_shown(node.value)))
+        yield rule, new
+    state = STATE[node.lineno % len(STATE)]
+    yield "global state", [*ast.parse(f"import torch\n{state}").body, copy.deepcopy(node)]
+    if owner == "self":
+        text = "self.train()\nself.eval()" if node.lineno % 2 else "self.train()"
+        yield "global state", [*ast.parse(text).body, copy.deepcopy(node)]
 
 
 def _constants(value) -> Iterator[tuple[str, ast.expr]]:

@@ -77,8 +77,10 @@ def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
 def observations(values: Values, right: Values) -> Iterator[str]:
     """What the first wrong value shows, and the inputs that have no influence, or too much."""
     for name, value in values.items():
-        if name == CHANGED or equal(value, right[name]):
+        if equal(value, right[name]):
             continue
+        if name == CHANGED:
+            return
         if name.startswith(GRADIENT):
             if not value.any():
                 leaf = name.removeprefix(GRADIENT)
@@ -101,7 +103,7 @@ def _influences(values: Values, right: Values) -> Iterator[str]:
             yield f"Your result does not depend on {leaf}."
             return
         reached = np.argwhere((abs(value) > 1e-9) & (abs(expected) < 1e-12))
-        if len(reached) and expected.any():
+        if len(reached) and expected.any() and not leaf.startswith("the weight"):
             place = reached[0].tolist()
             yield f"Your result depends on {leaf} at {place}, which must have no influence."
             return
@@ -230,7 +232,13 @@ def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) ->
     wrong = [row for row, passes in rows if not passes]
     if not wrong or len(wrong) == len(rows):
         return ""
-    chosen = [(axis, value) for axis, value in wrong[0].items() if value != ""]
+    if len(wrong) == 1:
+        return f"Only this of {len(rows)} situations is wrong."
+    chosen = [
+        (axis, value)
+        for axis, value in wrong[0].items()
+        if value != "" and any(row.get(axis) != value for row, _ in rows)
+    ]
     for count in (1, 2):
         for group in combinations(chosen, count):
             fitting = [passes for row, passes in rows if all(row.get(a) == v for a, v in group)]
@@ -238,7 +246,7 @@ def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) ->
                 words = " and ".join(starmap(_words, group))
                 return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."
     for axis, value in chosen:
-        if len(wrong) > 2 and all(row.get(axis) == value for row in wrong):
+        if all(row.get(axis) == value for row in wrong):
             return f"All {len(wrong)} wrong situations have this in common: {_words(axis, value)}."
     return f"It is right in {len(rows) - len(wrong)} of {len(rows)} situations."
 

@@ -97,7 +97,7 @@ def mean_and_variance(results: Results) -> str | None:
     if not np.isfinite(vector).all():
         return "[1, 3, 8] becomes infinite or NaN."
     mean, variance = vector.mean(), vector.var()
-    if abs(mean) < 1e-9 and abs(variance - 1) < 1e-4:
+    if abs(mean) < 1e-6 and abs(variance - 1) < 1e-4:
         return None
     return f"[1, 3, 8] has mean {mean:.4g} and variance {variance:.4g} afterwards."
 

@@ -74,6 +74,7 @@ CHECK = Check(
         "masked_softmax": (
             ONE_QUERY,
             no_mask,
+            _weighted([1.0, 2.0], [False, False]),
             *situations(
                 "scores",
                 in_situation,

@@ -61,7 +61,7 @@ def changed_state(solution: Solution) -> dict[str, Any]:
 def encoded(solution: Solution, s: Situation) -> dict[str, Any]:
     model = s.module(lambda: solution.Transformer(CONFIG))
     source = s.tokens("source", s.src_len, 19, PAD)
-    return _memory(model.encode(source, **_source_mask(s)))
+    return _memory(model.encode(source, **_given(s, "source_mask")))
 
 
 def decoded(solution: Solution, s: Situation) -> dict[str, Any]:
@@ -71,26 +71,21 @@ def decoded(solution: Solution, s: Situation) -> dict[str, Any]:
         *s.mask(s.tgt_len, s.src_len, "hides the end"),  # type: ignore[arg-type]
     )
     target = s.tokens("target", s.tgt_len, 17, PAD)
-    return {"states": model.decode(target, memory, **_target_mask(s))}
+    return {"states": model.decode(target, memory, **_given(s, "target_mask"))}
 
 
 def called(solution: Solution, s: Situation) -> dict[str, Any]:
     methods = {"encode": Transformer.encode, "decode": Transformer.decode}
     model = s.module(lambda: type("Whole", (solution.Transformer,), methods)(CONFIG))
     tokens = s.tokens("source", s.src_len, 19, PAD), s.tokens("target", s.tgt_len, 17, PAD)
-    return {"logits": model(*tokens, **_source_mask(s), **_target_mask(s))}
+    return {"logits": model(*tokens, **_given(s, "source_mask"), **_given(s, "target_mask"))}
 
 
-def _source_mask(s: Situation) -> dict[str, Any]:
-    kinds = {"": "no mask", "source_mask": "hides the begin"}
-    mask = s.mask(1, s.src_len, kinds[s.of_source])
-    return dict(zip(("source_mask",), mask, strict=False))
-
-
-def _target_mask(s: Situation) -> dict[str, Any]:
-    kinds = {"": "no mask", "target_mask": "random"}
-    mask = s.mask(s.tgt_len, s.tgt_len, kinds[s.of_target])
-    return dict(zip(("target_mask",), mask, strict=False))
+def _given(s: Situation, name: str) -> dict[str, Any]:
+    """A mask that the caller gives, by its name, or nothing."""
+    q_len, k_len = (1, s.src_len) if name == "source_mask" else (s.tgt_len, s.tgt_len)
+    kind = "hides the begin" if name == "source_mask" else "random"
+    return {name: s.mask(q_len, k_len, kind)[0]} if name in s.padding else {}
 
 
 def one_pair(solution: Solution) -> dict[str, Any]:
@@ -158,9 +153,10 @@ def _memory(memory: object) -> dict[str, Any]:
     return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
 
 
-TOWER: dict[str, Any] = {"type": ("float64",), "layout": NONE, "padding": PADDING}
-OF_SOURCE: dict[str, Any] = {"src_len": (7, 1), "of_source": ("", "source_mask")}
-OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1), "of_target": ("", "target_mask")}
+TOWER: dict[str, Any] = {"type": ("float64",), "layout": NONE}
+OF_SOURCE: dict[str, Any] = {"src_len": (7, 1), "padding": (*PADDING, "a source_mask")}
+OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1), "padding": (*PADDING, "a target_mask")}
+BOTH = {"padding": (*PADDING, "a source_mask", "a source_mask and a target_mask")}
 FUTURE = "A changed last token changes the others by {}."
 MORE = "Two more words of padding change the result by {}."
 CHECK = Check(
@@ -175,7 +171,7 @@ CHECK = Check(
         ),
         "Transformer.forward": (
             *(one_pair, batch, changed_token, padded_batch),
-            *situations("source and target", called, **TOWER, **OF_SOURCE, **OF_TARGET),
+            *situations("source and target", called, **TOWER, **(OF_SOURCE | OF_TARGET | BOTH)),
         ),
     },
     laws={
