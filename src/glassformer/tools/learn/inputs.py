@@ -22,6 +22,7 @@ __all__ = [
     "hides",
     "noted",
     "numbers",
+    "observed",
     "picks",
     "running",
     "watched",
@@ -125,15 +126,20 @@ def drawn(shape: tuple[int, ...], seed: int) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
-def filled(module: M, dtype: torch.dtype = torch.float64, *, training: bool = False) -> M:
-    """The module in ``dtype``; a parameter's random numbers depend only on name and shape."""
-    module, inputs = module.to(dtype).train(training), running()
-    for name, weight in module.named_parameters():
-        weight.data = (0.5 * drawn(tuple(weight.shape), crc32(name.encode()))).to(dtype)
-        inputs.leaves[f"the weight {name}"] = weight
+def filled(module: M) -> M:
+    """The module in float64; a parameter's random numbers depend only on name and shape."""
+    for name, weight in module.double().named_parameters():
+        weight.data = 0.5 * drawn(tuple(weight.shape), crc32(name.encode()))
+    return observed(module.eval())
+
+
+def observed(module: M) -> M:
+    """The module; the check notes its weights, which get gradients, and its mode."""
+    inputs = running()
+    inputs.leaves |= {f"the weight {name}": each for name, each in module.named_parameters()}
     for name, each in (*module.named_parameters(), *module.named_buffers()):
         watched(f"the weight {name}", each)
-    inputs.modules.update(dict.fromkeys(module.modules(), training))
+    inputs.modules.update((each, each.training) for each in module.modules())
     return module
 
 

@@ -85,7 +85,9 @@ def observations(values: Values, right: Values) -> Iterator[str]:
             if not value.any():
                 leaf = name.removeprefix(GRADIENT)
                 yield f"No gradient comes back to {leaf}. Look for detach, .data and no_grad."
-            continue
+            else:
+                yield from _seen(name, value, right[name])
+            return
         yield from _influences(values, right)
         yield from _seen(name, value, right[name])
         return
@@ -245,9 +247,10 @@ def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) ->
             if not any(fitting) and len(fitting) == len(wrong):
                 words = " and ".join(starmap(_words, group))
                 return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."
-    for axis, value in chosen:
-        if all(row.get(axis) == value for row in wrong):
-            return f"All {len(wrong)} wrong situations have this in common: {_words(axis, value)}."
+    shared = [(axis, value) for axis, value in chosen if all(x.get(axis) == value for x in wrong)]
+    if shared:
+        words = " and ".join(starmap(_words, shared))
+        return f"All {len(wrong)} wrong situations have this in common: {words}."
     return f"It is right in {len(rows) - len(wrong)} of {len(rows)} situations."
 
 

@@ -6,6 +6,7 @@ at most 40 rows. The first value of an axis is the usual one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, product
 from random import Random
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.tools.learn.check import Probe, Solution, probe
-from glassformer.tools.learn.inputs import drawn, filled, given, running
+from glassformer.tools.learn.inputs import drawn, filled, given, observed, running
 
 __all__ = [
     "MASKS",
@@ -77,7 +78,9 @@ NO_NUMBERS: dict[str, Sequence[Value]] = {
 class Situation:
     """One row: its axes are attributes. A second asking of the same object has other numbers."""
 
-    def __init__(self, axes: Mapping[str, Value], made: dict[str, Any], earlier: int = 0) -> None:
+    def __init__(
+        self, axes: Mapping[str, Value], made: dict[object, Any], earlier: int = 0
+    ) -> None:
         self.axes, self.made, self.earlier = axes, made, earlier
 
     def __getattr__(self, axis: str) -> Any:
@@ -117,11 +120,13 @@ class Situation:
         hidden = self._hidden(k_len, kind)[:, None, None]
         return [given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")]
 
-    def module(self, make: Callable[[], nn.Module], name: str = "module") -> Any:
-        """The object of the situation, made once, with random weights."""
-        if name not in self.made:
-            self.made[name] = filled(make(), self.dtype, training=bool(self.axes["mode"]))
-        return self.made[name]
+    def module(self, make: Callable[[], nn.Module]) -> Any:
+        """An object with random weights, which all situations share that make it alike."""
+        made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
+        if made_by not in self.made:
+            self.made[made_by] = filled(make()).to(self.dtype)
+        module = self.made[made_by].train(bool(self.axes["mode"]))
+        return module if module in running().modules else observed(module)
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""
@@ -145,16 +150,28 @@ class Situation:
 
 def situations(name: str, hole: Hole, **axes: Sequence[Value]) -> tuple[Probe, ...]:
     """The probes of a hole, one for each row; ``axes`` are the hole's own."""
-    rows = covering(tuple((AXES | axes).items()))
-    return tuple(_probe(name, hole, row) for row in rows)
+    shared = _Shared()
+    return tuple(_probe(name, hole, row, shared) for row in covering(tuple((AXES | axes).items())))
 
 
-def _probe(name: str, hole: Hole, row: dict[str, Value]) -> Probe:
+@dataclass
+class _Shared:
+    """The objects that a hole's situations share, of the last solution."""
+
+    solution: Solution = None
+    made: dict[object, Any] = field(default_factory=dict)
+
+    def of(self, solution: Solution) -> dict[object, Any]:
+        if solution is not self.solution:
+            self.solution, self.made = solution, {}
+        return self.made
+
+
+def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
     def asked(solution: Solution) -> Mapping[str, object]:
-        made: dict[str, Any] = {}
-        earlier: Mapping[str, object] = {}
+        made, earlier = shared.of(solution), {}
         if row["asked"]:
-            earlier = hole(solution, Situation(row, made, 1))
+            earlier = dict(hole(solution, Situation(row, made, 1)))
         kept = {key: each.clone() for key, each in earlier.items() if isinstance(each, Tensor)}
         values = dict(hole(solution, Situation(row, made)))
         now = {key: torch.as_tensor(earlier[key]) for key in kept}
