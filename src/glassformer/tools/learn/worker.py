@@ -1,10 +1,9 @@
 """The process that runs a learner's file.
 
-``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from
-standard input. The worker calls each probe of the lesson with the learner's module, and writes the
-values to ``OUT``, as JSON. The process that judges runs no code of the learner. The worker limits
-its memory, if the system allows a limit. After ``SECONDS`` the worker writes the running lines to
-standard error, and ends.
+The process reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from standard input. The worker calls
+each probe of the lesson with the learner's module, and writes the values to ``OUT``, as JSON. The
+process that judges runs no code of the learner. The worker limits its memory, if the system allows
+a limit. After ``SECONDS`` the worker writes the running lines to standard error, and ends.
 """
 
 import faulthandler
@@ -31,7 +30,7 @@ from glassformer.tools.learn.check import Check, check_of, values_of
 from glassformer.tools.learn.observed import same
 from glassformer.tools.learn.source import lines_of, read_source
 
-__all__ = ["answer_on", "array_from", "load_module", "main"]
+__all__ = ["answer_on", "array_from", "load_module", "main", "serve"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 _SIZE = Path("/proc/self/statm")  # the size of this process, in pages
@@ -165,7 +164,9 @@ def _bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
 
 
-if __name__ == "__main__" and (request := sys.stdin.read()):
-    learner_file, lesson_name, out_file, limit = json.loads(request)
-    main(Path(learner_file), lesson_name, Path(out_file), limit)
-    os._exit(0)  # at once: Python with torch takes half a second to end
+def serve() -> None:
+    """Answer the request of standard input, and end the process; an empty input ends it too."""
+    if request := sys.stdin.read():
+        file, name, out, limit = json.loads(request)
+        main(Path(file), name, Path(out), limit)
+        os._exit(0)  # at once: Python with torch takes half a second to end
