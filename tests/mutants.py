@@ -58,11 +58,18 @@ class Mutant:
     lesson: Lesson
     hole: str
     name: str
-    text: str
+    place: int
+    new: object
 
     def solution(self):
         file = file_of(self.lesson.holes[self.hole])
-        return solution_of(self.lesson, {file: self.text})
+        return solution_of(self.lesson, {file: self.text()})
+
+    def text(self) -> str:
+        tree = ast.parse(text_of(file_of(self.lesson.holes[self.hole])))
+        function = _function(tree, self.hole)
+        _replace(function, list(ast.walk(function))[self.place], self.new)
+        return ast.unparse(ast.fix_missing_locations(tree)) + HELPERS
 
     def acts(self, solution) -> bool:
         """Whether a helper has changed a value; a mutant without a helper always acts."""
@@ -75,7 +82,7 @@ def mutants(lesson: Lesson, count: int = 0) -> list[Mutant]:
     """``count`` mutants of a lesson, or all, drawn by a fixed seed from each rule in turn."""
     every = [each for hole in lesson.holes for each in _of_hole(lesson, hole)]
     by_rule: dict[str, list[Mutant]] = {}
-    for mutant in {each.text: each for each in every}.values():
+    for mutant in {each.name: each for each in every}.values():
         by_rule.setdefault(mutant.name.split(":")[1], []).append(mutant)
     for group in by_rule.values():
         Random(lesson.name).shuffle(group)
@@ -86,28 +93,17 @@ def mutants(lesson: Lesson, count: int = 0) -> list[Mutant]:
 
 
 def _of_hole(lesson: Lesson, hole: str) -> Iterator[Mutant]:
-    text = text_of(file_of(lesson.holes[hole]))
-    nodes = len(list(ast.walk(_function(ast.parse(text), hole))))
+    function = _function(ast.parse(text_of(file_of(lesson.holes[hole]))), hole)
     own = {x.arg for x in ast.walk(definition(lesson.template, hole)) if isinstance(x, ast.arg)}
-    for place in range(1, nodes):
-        tree = ast.parse(text)
-        function = _function(tree, hole)
-        nodes_here = list(ast.walk(function))
-        if place >= len(nodes_here):
-            break
-        for rule, new in _changes(nodes_here[place], function, own):
-            changed = ast.parse(text)
-            inside = _function(changed, hole)
-            old = list(ast.walk(inside))[place]
-            if not _replace(inside, old, new):
-                continue
-            source = ast.unparse(ast.fix_missing_locations(changed)) + HELPERS
-            name = f"{hole}: {rule}: {_shown(old)} -> {_shown(new)}"
-            yield Mutant(lesson, hole, name, source)
+    for place, node in enumerate(ast.walk(function)):
+        for rule, new in _changes(node, function, own) if place else ():
+            yield Mutant(
+                lesson, hole, f"{hole}: {rule}: {_shown(node)} -> {_shown(new)}", place, new
+            )
 
 
 def _shown(node) -> str:
-    return " ".join(ast.unparse(node).split()) if node else "nothing"
+    return " ".join(ast.unparse(node).split())
 
 
 def _function(tree, hole: str):
@@ -143,19 +139,15 @@ def _untyped(arguments):
     return arguments
 
 
-def _replace(root, old, new) -> bool:
+def _replace(root, old, new) -> None:
+    """Put a node, or statements, in the place of a node."""
     for parent in ast.walk(root):
         for field, value in ast.iter_fields(parent):
             if value is old:
                 setattr(parent, field, new)
-                return True
-            if isinstance(value, list) and any(each is old for each in value):
-                at = next(i for i, each in enumerate(value) if each is old)
-                if new is None and len(value) == 1:
-                    return False
-                value[at : at + 1] = [] if new is None else new if isinstance(new, list) else [new]
-                return True
-    return False
+            elif isinstance(value, list) and any(each is old for each in value):
+                at = next(place for place, each in enumerate(value) if each is old)
+                value[at : at + 1] = new if isinstance(new, list) else [new]
 
 
 def _expression(text: str):

@@ -154,9 +154,21 @@ def _memory(memory: object) -> dict[str, Any]:
 
 
 TOWER: dict[str, Any] = {"type": ("float64",), "layout": NONE}
-OF_SOURCE: dict[str, Any] = {"src_len": (7, 1), "padding": (*PADDING, "a source_mask")}
-OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1), "padding": (*PADDING, "a target_mask")}
-BOTH = {"padding": (*PADDING, "a source_mask", "a source_mask and a target_mask")}
+OF_SOURCE: dict[str, Any] = {
+    "src_len": (7, 1),
+    "padding": (*PADDING, "padding at the end, a source_mask"),
+}
+OF_TARGET: dict[str, Any] = {
+    "tgt_len": (5, 1),
+    "padding": (*PADDING, "padding at the end, a target_mask"),
+}
+BOTH = {
+    "padding": (
+        *PADDING,
+        "padding at the end, a source_mask",
+        "padding at the end, a source_mask, a target_mask",
+    )
+}
 FUTURE = "A changed last token changes the others by {}."
 MORE = "Two more words of padding change the result by {}."
 CHECK = Check(
