@@ -104,12 +104,7 @@ CHECK = Check(
         "target_mask": (
             TWO_SENTENCES,
             *situations(
-                "target",
-                masked,
-                **NO_NUMBERS,
-                pad=(0, 9, 4),
-                length=(5, 1, 300),
-                padding=PADDING,
+                "target", masked, **NO_NUMBERS, pad=(0, 9, 4), length=(5, 1, 300), padding=PADDING
             ),
         ),
         "shift": (
