@@ -6,8 +6,9 @@ import pytest
 
 from glassformer.tools.learn.check import check_of, measure
 from glassformer.tools.learn.edits import solution
-from glassformer.tools.learn.judge import Judge, same
+from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import LESSONS, lesson, lessons
+from glassformer.tools.learn.observed import same
 
 SOME = 25  # pairs of each hole; --all-pairs takes all, which is minutes
 HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]

@@ -186,5 +186,5 @@ def test_caches_as_people_write_them():
     wrong = cache_of(in_place, wrong_memory)
     changed = verdict("BlockState.grown", wrong)
     assert changed.outcome == "difference"
-    assert "the old cache is changed" in changed.lines[0]
+    assert changed.lines[0] == "You change the old cache in place."
     assert verdict("BlockState.select", wrong).mistakes == (("cache-memory-not-selected",),)

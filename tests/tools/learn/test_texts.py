@@ -194,7 +194,7 @@ EVIDENCE = [
     ),
     (
         *("causal", "subsequent_mask", triangle_of_numpy),
-        "Your mask is a tensor: False; right is True.",
+        "Your mask is no tensor.",
     ),
     (
         *("heads", "MultiHeadAttention.split", reversed_heads),

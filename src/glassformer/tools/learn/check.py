@@ -16,9 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.tools.learn.inputs import Leaves, drawn, noted
+from glassformer.tools.learn.inputs import drawn, noted
 
 __all__ = [
+    "CHANGED",
     "GRADIENT",
     "Check",
     "Evidence",
@@ -27,6 +28,7 @@ __all__ = [
     "Solution",
     "Values",
     "check_of",
+    "in_float32",
     "listed",
     "measure",
     "probe",
@@ -37,6 +39,8 @@ __all__ = [
 
 GRADIENT = "gradient with respect to "
 """The prefix that marks a value's name as the name of a gradient."""
+CHANGED = "changed"
+"""The name of the first value, a text that names the inputs and settings that have changed."""
 
 Solution: TypeAlias = Any
 """A learner's file, or the right solution, with the lesson's holes as attributes."""
@@ -67,6 +71,12 @@ def probe(text: str, function: Probe) -> Probe:
     return function
 
 
+def in_float32(probe: Probe) -> Probe:
+    """The probe with new tensors in float32, as in a translator."""
+    probe.situation = {"type": "float32", "gradients": "none"}  # type: ignore[attr-defined]
+    return probe
+
+
 def listed(**settings: object) -> str:
     """Settings in the text of a probe.
 
@@ -93,26 +103,27 @@ def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = Tr
 
 
 def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
-    """The values and gradients of one probe, and whether the solution changes the inputs.
+    """The values and gradients of one probe, and first the names of all that the solution changes.
 
-    Tensors that the solution makes are float64, like the inputs.
+    Tensors that the solution makes are float64, or of the type of the probe's situation.
     """
-    with noted() as (leaves, inputs):
+    row = getattr(probe, "situation", {"type": "float64", "gradients": ""})
+    dtype, wanted = getattr(torch, row["type"]), not row["gradients"]
+    with noted(dtype, gradients=wanted) as inputs:
         values = dict(probe(solution))
+        values = {CHANGED: inputs.changes(), **values}
     for name, value in values.items():
         if isinstance(value, tuple):
             raise TypeError(f"the function returns {len(value)} values; expected the {name}")
-    if inputs:
-        values["inputs are changed"] = not all(torch.equal(*pair) for pair in inputs)
-    if gradients:
-        values |= _gradients(values, leaves)
+    if gradients and wanted:
+        values |= _gradients(values, inputs.leaves)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
         for name, value in values.items()
     }
 
 
-def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor]:
+def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The gradients of a random mixture of all values, by leaf; zero without a gradient."""
     outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
     if not outputs or not leaves:
@@ -120,10 +131,10 @@ def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor
     mixture = torch.stack([(x.double() * drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
     gradients: Iterable[Tensor | None] = [None] * len(leaves)
     with suppress(RuntimeError):  # no gradient, or a value was changed in place
-        gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
+        gradients = torch.autograd.grad(mixture, [*leaves.values()], allow_unused=True)
     return {
         f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient
-        for (name, leaf), gradient in zip(leaves, gradients, strict=True)
+        for (name, leaf), gradient in zip(leaves.items(), gradients, strict=True)
     }
 
 

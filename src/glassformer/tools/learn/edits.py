@@ -28,6 +28,8 @@ __all__ = [
     "file_of",
     "mistaken_texts",
     "solution",
+    "solution_of",
+    "text_of",
 ]
 
 FILES = (
@@ -50,10 +52,14 @@ def solution(lesson: Lesson, *mistakes: str) -> Solution:
 
     Raises :class:`EditError` if two mistakes change one text.
     """
+    return solution_of(lesson, mistaken_texts({lesson: mistakes}))
+
+
+def solution_of(lesson: Lesson, texts: Mapping[str, str]) -> Solution:
+    """The package's solution of a lesson's holes, with other ``texts`` of some files."""
     names = {hole.partition(".")[0]: file_of(place) for hole, place in lesson.holes.items()}
     known = filter(set(names.values()).__contains__, FILES)
     files = list(dict.fromkeys((*known, *sorted(names.values()))))
-    texts = mistaken_texts({lesson: mistakes})
     first = next((place for place, file in enumerate(files) if file in texts), len(files))
     modules = {file: import_module(f"glassformer.{file}") for file in files[:first]}
     modules |= executed(files[first:], texts)
@@ -67,8 +73,8 @@ def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
         for name in names:
             mistake = lesson.mistakes[name]
             file = file_of(lesson.place_of(mistake.hole))
-            text = texts.get(file) or _text(file)
-            if mistake.body and source_of(text, mistake.hole) not in _text(file):
+            text = texts.get(file) or text_of(file)
+            if mistake.body and source_of(text, mistake.hole) not in text_of(file):
                 raise EditError(f"{name}: {mistake.hole} has another mistake already")
             texts[file] = edited(text, mistake)
     return texts
@@ -104,7 +110,7 @@ def changed_lines(lesson: Lesson, mistake: str) -> str:
     + weights = masked_softmax(scores)
     """
     known = lesson.mistakes[mistake]
-    text = _text(file_of(lesson.place_of(known.hole)))
+    text = text_of(file_of(lesson.place_of(known.hole)))
     right, wrong = source_of(text, known.hole), source_of(edited(text, known), known.hole)
     compared = difflib.ndiff(right.splitlines(), wrong.splitlines())
     lines = [each for each in compared if each[0] in "-+"]
@@ -140,7 +146,7 @@ def executed(
     for file in files:
         module = ModuleType(f"glassformer.{file}")
         vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
-        exec(_compiled(file, texts.get(file) or _text(file)), vars(module))
+        exec(_compiled(file, texts.get(file) or text_of(file)), vars(module))
         put(file, module)
         modules[module.__name__] = module
     return {name.removeprefix("glassformer."): module for name, module in modules.items()}
@@ -163,7 +169,8 @@ def _path(file: str) -> Path:
 
 
 @cache
-def _text(file: str) -> str:
+def text_of(file: str) -> str:
+    """The text of the package's file."""
     return _path(file).read_text(encoding="utf-8")
 
 

@@ -1,10 +1,12 @@
 """The inputs and weights of probes: known numbers, which the check notes as a probe asks."""
 
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -12,58 +14,105 @@ import torch
 from torch import Tensor, nn
 
 __all__ = [
-    "Given",
     "Known",
-    "Leaves",
+    "Noted",
     "drawn",
     "filled",
     "given",
     "hides",
     "noted",
     "numbers",
+    "observed",
     "picks",
+    "running",
+    "watched",
 ]
 
 M = TypeVar("M", bound=nn.Module)
 
-Leaves: TypeAlias = list[tuple[str, Tensor]]
-"""The random inputs and weights of a probe, by names for people."""
-Given: TypeAlias = list[tuple[Tensor, Tensor]]
-"""The inputs of a probe, each as a pair: a copy, and the tensor that the solution gets."""
-_INPUTS: ContextVar[tuple[Leaves, Given]] = ContextVar("inputs")
-"""The leaves and inputs of the running probe."""
+
+@dataclass
+class Noted:
+    """All that a probe hands to a solution, by names for people.
+
+    ``leaves`` are the random inputs and weights, which get gradients. ``inputs`` are tensors by
+    their ids, each with a copy from before. ``modules`` have their mode, True in training.
+    ``watched`` tells of another input if it is as it was.
+    """
+
+    leaves: dict[str, Tensor] = field(default_factory=dict)
+    inputs: dict[int, tuple[str, Tensor, Tensor]] = field(default_factory=dict)
+    modules: dict[nn.Module, bool] = field(default_factory=dict)
+    watched: list[tuple[str, Callable[[], bool]]] = field(default_factory=list)
+    settings: Mapping[str, object] = field(default_factory=lambda: _settings())
+
+    def changes(self) -> str:
+        """The names of the inputs, weights and settings that have changed."""
+        inputs = self.inputs.values()
+        names = [name for name, before, tensor in inputs if not torch.equal(before, tensor)]
+        names += ["train and eval" for each, mode in self.modules.items() if each.training != mode]
+        names += [name for name, is_same in self.watched if not is_same()]
+        settings = _settings()
+        names += [name for name, before in self.settings.items() if settings[name] != before]
+        return ", ".join(dict.fromkeys(names))
+
+
+_NOTED: ContextVar[Noted | None] = ContextVar("noted", default=None)
+
+
+def running() -> Noted:
+    """The leaves and inputs of the running probe."""
+    return _NOTED.get() or Noted()
+
+
+def _settings() -> dict[str, object]:
+    """Python's and torch's settings for all code, by names for people."""
+    return {
+        "torch's default type": torch.get_default_dtype(),
+        "torch's switch of gradients": torch.is_grad_enabled(),
+        "the seed of torch": torch.initial_seed(),
+        "the state of Python's random": random.getstate(),
+    }
 
 
 @contextmanager
-def noted() -> Iterator[tuple[Leaves, Given]]:
-    """Note the inputs and weights that a probe makes in the context; new tensors are float64."""
+def noted(dtype: torch.dtype = torch.float64, *, gradients: bool = True) -> Iterator[Noted]:
+    """Note the inputs and weights that a probe makes in the context; new tensors are ``dtype``."""
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    token = _INPUTS.set(([], []))
+    torch.set_default_dtype(dtype)
     try:
-        yield _INPUTS.get()
+        with torch.set_grad_enabled(gradients):
+            inputs = Noted()
+            token = _NOTED.set(inputs)
+            yield inputs
     finally:
         torch.set_default_dtype(before)
-        _INPUTS.reset(token)
+        _NOTED.reset(token)
 
 
-def numbers(*shape: int, seed: int = 0) -> Tensor:
+def numbers(*shape: int, seed: int = 0, name: str = "") -> Tensor:
     """Normal random numbers in float64, equal on every machine.
 
     A probe detaches numbers that need no gradients, such as the numbers of a cache.
     """
-    leaves, _ = _INPUTS.get(([], []))
+    leaves = running().leaves
     leaf = drawn(shape, seed).clone().requires_grad_()
-    leaves.append((f"input {len(leaves) + 1} {shape}", leaf))
-    return given(leaf)
+    name = name or f"input {len(leaves) + 1} {shape}"
+    leaves[name] = leaf
+    return given(leaf, name)
 
 
-def given(values: Any) -> Tensor:
+def given(values: Any, name: str = "an input") -> Tensor:
     """A tensor of ``values`` for the solution; the check notes if the solution changes it."""
-    _, inputs = _INPUTS.get(([], []))
     tensor = torch.as_tensor(values)
-    inputs.append((tensor, tensor.clone()))
-    return inputs[-1][1]
+    passed = tensor.clone()
+    running().inputs[id(passed)] = name, tensor, passed
+    return passed
+
+
+def watched(name: str, tensor: Tensor) -> None:
+    """Note a tensor of the solution, such as a table; the check notes a change of it."""
+    running().inputs[id(tensor)] = name, tensor.detach().clone(), tensor
 
 
 def hides(length: int, count: int) -> Tensor:
@@ -79,11 +128,18 @@ def drawn(shape: tuple[int, ...], seed: int) -> Tensor:
 
 def filled(module: M) -> M:
     """The module in float64; a parameter's random numbers depend only on name and shape."""
-    module = module.double().eval()
-    leaves, _ = _INPUTS.get(([], []))
-    for name, weight in module.named_parameters():
+    for name, weight in module.double().named_parameters():
         weight.data = 0.5 * drawn(tuple(weight.shape), crc32(name.encode()))
-        leaves.append((f"the weight {name}", weight))
+    return observed(module.eval())
+
+
+def observed(module: M) -> M:
+    """The module; the check notes its weights, which get gradients, and its mode."""
+    inputs = running()
+    inputs.leaves |= {f"the weight {name}": each for name, each in module.named_parameters()}
+    for name, each in (*module.named_parameters(), *module.named_buffers()):
+        watched(f"the weight {name}", each)
+    inputs.modules.update((each, each.training) for each in module.modules())
     return module
 
 

@@ -23,10 +23,11 @@ def cost_of(mistake: str) -> str | None:
     wrong, right = _figures().get(mistake), _figures()[RIGHT]
     if wrong is None or max(wrong["right"]) >= min(right["right"]):
         return None
+    losses = f"{wrong['loss']:.2f}", f"{right['loss']:.2f}"
+    loss = "; the loss is {}, not {}".format(*losses) if losses[0] != losses[1] else ""
     return (
         f"Measured: {_range(wrong['right'])} of phrases are right with it,"
-        f" {_range(right['right'])} without; the loss is {wrong['loss']:.2f}, not"
-        f" {right['loss']:.2f}."
+        f" {_range(right['right'])} without{loss}."
     )
 
 

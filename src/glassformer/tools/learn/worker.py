@@ -1,10 +1,10 @@
 """The process that runs a learner's file.
 
-``python -m glassformer.tools.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS, OWN]`` as JSON
-from standard input; ``OWN`` has the learner's files whose parts run too, by lesson. The worker
-calls each probe of the lesson with the learner's module, and writes the values to ``OUT``, as JSON.
-The process that judges runs no code of the learner. The worker limits its memory, if the system
-allows a limit. After ``SECONDS`` the worker writes the running lines to standard error, and ends.
+The process reads ``[FILE, LESSON, OUT, SECONDS, OWN]`` as JSON from standard input; ``OWN`` has the
+learner's files whose parts run too, by lesson. The worker calls each probe of the lesson with the
+learner's module, and writes the values to ``OUT``, as JSON. The process that judges runs no code of
+the learner. The worker limits its memory, if the system allows a limit. After ``SECONDS`` the
+worker writes the running lines to standard error, and ends.
 """
 
 import faulthandler
@@ -16,6 +16,7 @@ import re
 import sys
 import traceback
 import warnings
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from operator import attrgetter
@@ -28,11 +29,10 @@ import torch
 from numpy.typing import NDArray
 
 from glassformer.tools.learn.check import Check, check_of, values_of
-from glassformer.tools.learn.judge import same
-from glassformer.tools.learn.lesson import lesson
+from glassformer.tools.learn.observed import same
 from glassformer.tools.learn.source import lines_of, load_module, read_source
 
-__all__ = ["answer_on", "array_from", "main"]
+__all__ = ["answer_on", "array_from", "main", "serve"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 _SIZE = Path("/proc/self/statm")  # the size of this process, in pages
@@ -59,11 +59,11 @@ def answer_on(file: Path, name: str, own: Mapping[str, Path] | None = None) -> d
         redirect_stderr(printed),
         warnings.catch_warnings(action="ignore"),  # warnings would stand before the verdict
     ):
-        answer = _called(file, check_of(name), list(lesson(name).holes), own or {})
+        answer = _called(file, check_of(name), own or {})
     return answer | {"printed": printed.getvalue()}
 
 
-def _called(file: Path, check: Check, holes: list[str], own: Mapping[str, Path]) -> dict[str, Any]:
+def _called(file: Path, check: Check, own: Mapping[str, Path]) -> dict[str, Any]:
     try:
         module = load_module(file)
         if own:
@@ -72,7 +72,7 @@ def _called(file: Path, check: Check, holes: list[str], own: Mapping[str, Path])
             give_parts(module, own)
     except BaseException as error:
         return {"file": _failure(error, file)}
-    for hole in holes:
+    for hole in check.probes:
         if not _is_own(file, module, hole):
             return {"file": {"error": "missing", "text": hole}}
     results, failures, unsteady = {}, {}, []
@@ -81,11 +81,12 @@ def _called(file: Path, check: Check, holes: list[str], own: Mapping[str, Path])
             name = probe.__name__
             try:
                 values = values_of(probe, module)
-                with redirect_stdout(_Bounded()):  # a print is shown once
-                    again = values_of(probe, module)
                 results[name] = {key: _as_json(value) for key, value in values.items()}
-                if not same({name: values}, {name: again}):
-                    unsteady.append(name)
+                if not hasattr(probe, "situation"):
+                    with redirect_stdout(_Bounded()):  # a print is shown once
+                        again = values_of(probe, module)
+                    if not same({name: values}, {name: again}):
+                        unsteady.append(name)
             except BaseException as error:
                 failures[name] = _failure(error, file, hole)
     return {"results": results, "failures": failures, "unsteady": unsteady}
@@ -131,12 +132,17 @@ def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:
     if value.dtype.kind not in "biufU":
         value = np.asarray(str(value))
-    return {"dtype": value.dtype.str, "shape": value.shape, "data": value.flatten().tolist()}
+    return {
+        "dtype": value.dtype.str,
+        "shape": value.shape,
+        "data": b64encode(value.tobytes()).decode(),
+    }
 
 
 def array_from(stored: dict[str, Any]) -> NDArray[Any]:
     """An array from the JSON in ``OUT``."""
-    return np.array(stored["data"], dtype=stored["dtype"]).reshape(stored["shape"])
+    values = np.frombuffer(b64decode(stored["data"]), dtype=stored["dtype"])
+    return values.reshape(stored["shape"])
 
 
 class _Bounded(io.StringIO):
@@ -156,8 +162,10 @@ def _bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
 
 
-if __name__ == "__main__" and (request := sys.stdin.read()):
-    learner_file, lesson_name, out_file, limit, others = json.loads(request)
-    files = {key: Path(path) for key, path in others.items()}
-    main(Path(learner_file), lesson_name, Path(out_file), limit, own=files)
-    os._exit(0)  # at once: Python with torch takes half a second to end
+def serve() -> None:
+    """Answer the request of standard input, and end the process; an empty input ends it too."""
+    if request := sys.stdin.read():
+        file, name, out, limit, others = json.loads(request)
+        own = {key: Path(path) for key, path in others.items()}
+        main(Path(file), name, Path(out), limit, own=own)
+        os._exit(0)  # at once: Python with torch takes half a second to end

@@ -110,7 +110,7 @@ def _place(text: str, sign: str) -> int | None:
 
 
 def _hidden(text: str, *, code: bool = False) -> str:
-    """The text with spaces in place of protected spans, but of emphasis; ``code`` included or not."""
+    """The text with spaces in place of its protected spans, but of emphasis and most code."""
     left = {"emphasis"} if code else {"code", "emphasis"}
     spans = [(s.start, s.end) for s in protected_spans(text) if s.kind not in left]
     return replaced(text, [((start, end), " " * (end - start)) for start, end in spans])

@@ -7,18 +7,19 @@ from torch import Tensor
 
 from glassformer.tools.learn.attention_probes import sums_to_one
 from glassformer.tools.learn.check import Check, Probe, Solution, probe, unchanged, unpacked
-from glassformer.tools.learn.inputs import given, hides, numbers
+from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.situations import MASKS, NONE, SIZES, Situation, situations
 
 
-def _attended(text: str, mask: Tensor | None = None, *, reverse: bool = False) -> Probe:
+def _attended(text: str, *, reverse: bool = False) -> Probe:
     """A probe with random inputs; keys and values may come in reversed order."""
 
     def attended(solution: Solution) -> dict[str, Tensor]:
-        query = numbers(2, 3, 5, 11)
-        key, value = numbers(2, 3, 7, 11, seed=1), numbers(2, 3, 7, 13, seed=2)
+        query, key = numbers(2, 3, 5, 11, name="query"), numbers(2, 3, 7, 11, seed=1, name="key")
+        value = numbers(2, 3, 7, 13, seed=2, name="value")
         if reverse:
             key, value = key.flip(-2), value.flip(-2)
-        return _called(solution, query, key, value, *([] if mask is None else [given(mask)]))
+        return _called(solution, query, key, value)
 
     return probe(text, attended)
 
@@ -31,10 +32,17 @@ def one_query(solution: Solution) -> dict[str, Tensor]:
 def large_scores(solution: Solution) -> dict[str, Tensor]:
     """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last key hidden"""
     query, key = given([[300.0, 100.0]]), given([[-300.0, 0.0], [-400.0, 0.0], [1.0, 1.0]])
-    return _called(solution, query, key, numbers(3, 5), given([[True, True, False]]))
+    return _called(solution, query, key, numbers(3, 5, name="value"), given([[True, True, False]]))
 
 
-def _called(solution: Solution, *inputs: Tensor) -> dict[str, Any]:
+def in_situation(solution: Solution, s: Situation) -> dict[str, Any]:
+    heads = s.batch, 3
+    query, key = s.numbers("query", *heads, s.q_len, 11), s.numbers("key", *heads, s.k_len, 11)
+    value = s.numbers("value", *heads, s.k_len, 13)
+    return _called(solution, query, key, value, *s.mask(s.q_len, s.k_len, s.kind))
+
+
+def _called(solution: Solution, *inputs: Tensor | None) -> dict[str, Any]:
     answer = solution.scaled_dot_product_attention(*inputs)
     output, weights = unpacked(answer, "output", "weights")
     return {"weights": weights, "output": output}
@@ -43,27 +51,26 @@ def _called(solution: Solution, *inputs: Tensor) -> dict[str, Any]:
 RANDOM = "query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"
 ALL_KEYS = _attended(RANDOM)
 REVERSED = _attended(f"{RANDOM}, keys and values in reversed order", reverse=True)
-PADDED = _attended(
-    f"{RANDOM}, and a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
-    hides(7, 3),
-)
-EMPTY_ROW = f"{RANDOM}, and a mask (5, 7) that hides all keys from the second query"
-SECOND_QUERY = (torch.arange(5) == 1)[:, None].expand(5, 7)
 CHECK = Check(
     probes={
         "scaled_dot_product_attention": (
             one_query,
             ALL_KEYS,
-            PADDED,
-            _attended(EMPTY_ROW, ~SECOND_QUERY),
-            large_scores,
             REVERSED,
+            *situations(
+                "attention",
+                in_situation,
+                q_len=(5, 1, 7),
+                k_len=(7, 1, 131),
+                kind=MASKS,
+                size=SIZES,
+                mode=NONE,
+            ),
+            large_scores,
         )
     },
     laws={
-        "The weights of each query sum to 1.": sums_to_one(
-            one_query, ALL_KEYS, PADDED, large_scores
-        ),
+        "The weights of each query sum to 1.": sums_to_one(one_query, ALL_KEYS, large_scores),
         "Attention does not know the order of the keys.": unchanged(
             ALL_KEYS, REVERSED, "With keys and values in reversed order the output changes by {}."
         ),

@@ -19,7 +19,8 @@ from glassformer.tools.learn.check import (
     probe,
     unpacked,
 )
-from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.inputs import given
+from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
 from glassformer.tools.learn.table_model import TableModel
 
 BOS, EOS = 1, 2
@@ -39,18 +40,6 @@ def first_step(solution: Solution) -> dict[str, Any]:
     """one hypothesis, log-probability 0; log [0.5, 0.3, 0.2] of the tokens 8, 4 and 6; count 2"""
     likely = torch.tensor([[0.5, 0.3, 0.2]]).log()
     return _continued(solution, [0.0], likely, ids=torch.tensor([[8, 4, 6]]), count=2)
-
-
-def three_hypotheses(solution: Solution) -> dict[str, Any]:
-    """log-probabilities -1, -1.5 and -2; log-probabilities (3, 7) of the tokens 7 to 13; count 6"""
-    ids = torch.arange(7, 14).repeat(3, 1)
-    return _continued(solution, [-1.0, -1.5, -2.0], numbers(3, 7) - 3, ids=ids, count=6)
-
-
-def few_tokens(solution: Solution) -> dict[str, Any]:
-    """log-probability -1; log-probabilities (1, 3); count 8: there are only three continuations"""
-    ids = torch.tensor([[9, 5, 3]])
-    return _continued(solution, [-1.0], numbers(1, 3) - 3, ids=ids, count=8)
 
 
 def _continued(
@@ -76,6 +65,24 @@ def two_ends(solution: Solution) -> dict[str, Any]:
         "scores": torch.tensor([[float(x.score), float(x.log_probability)] for x in finished]),
         "candidates that go on": str([(*map(int, x.tokens), int(x.row)) for x in live]),
     }
+
+
+def penalised(solution: Solution, s: Situation) -> dict[str, Any]:
+    return {"penalty": float(solution.penalty(s.length, s.alpha))}
+
+
+def continued(solution: Solution, s: Situation) -> dict[str, Any]:
+    totals = [-1.0 - row for row in range(s.hypotheses)]
+    likely = s.numbers("log_probabilities", s.hypotheses, s.each) - 9
+    ids = torch.arange(3, 3 + s.each).repeat(s.hypotheses, 1)
+    return _continued(solution, totals, likely, ids=ids, count=s.count)
+
+
+def searched(solution: Solution, s: Situation) -> dict[str, Any]:
+    language = TableModel.random(s.batch, 7, seed=50 + s.earlier)
+    lengths = [s.longest if row % 2 else 4 for row in range(s.batch, 0, -1)]
+    options = {"beam": s.beam, "alpha": s.alpha, "n_best": min(s.best, s.beam)}
+    return _searched(solution, language, lengths, **options)
 
 
 def two_ways(solution: Solution) -> dict[str, Any]:
@@ -160,10 +167,32 @@ def not_one(results: Results) -> str | None:
 
 
 BEAM_OF_ONE = _language(9, beam=1, alpha=2.0, max_length=9)
+SEARCH: dict[str, Any] = {**NO_NUMBERS, "layout": NONE}
 CHECK = Check(
     probes={
-        "penalty": (lengths,),
-        "best_continuations": (first_step, three_hypotheses, few_tokens),
+        "penalty": (
+            lengths,
+            *situations(
+                "a penalty",
+                penalised,
+                **SEARCH,
+                batch=(1,),
+                alpha=(0.6, 0.0, 1.0),
+                length=(7, 1, 2, 1100),
+            ),
+        ),
+        "best_continuations": (
+            first_step,
+            *situations(
+                "continuations",
+                continued,
+                **SEARCH,
+                batch=(1,),
+                hypotheses=(3, 1, 2),
+                each=(7, 3),
+                count=(6, 1, 99),
+            ),
+        ),
         "divide": (two_ends,),
         "beam_search": (
             *(two_ways, BEAM_OF_ONE, cut, two_sentences, three_targets),
@@ -172,6 +201,16 @@ CHECK = Check(
             _language(10, beam=2, alpha=2.0, max_length=8),
             _language(263, beam=3, alpha=2.0, max_length=9),
             _language(30, beam=3, alpha=0.6, max_length=8),
+            *situations(
+                "a beam",
+                searched,
+                **SEARCH,
+                batch=(2, 1, 3),
+                beam=(2, 1, 3),
+                alpha=(0.6, 0.0, 2.0),
+                longest=(6, 1, 9),
+                best=(1, 3),
+            ),
         ),
     },
     laws={

@@ -4,50 +4,53 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Evidence, Probe, Results, Solution, probe
-from glassformer.tools.learn.inputs import given, picks
+from glassformer.tools.learn.inputs import given
+from glassformer.tools.learn.situations import NO_NUMBERS, NONE, PADDING, Situation, situations
 
 
 def _triangle(length: int) -> Probe:
     def triangle(solution: Solution) -> dict[str, Any]:
         mask = solution.subsequent_mask(length)
-        return {"mask": mask, "mask is a tensor": isinstance(mask, Tensor)}
+        return {"mask": mask, "Your mask is no tensor": not isinstance(mask, Tensor)}
 
     return probe(f"length {length}", triangle)
 
 
-def long(solution: Solution) -> dict[str, Any]:
-    """length 300"""
-    mask = torch.as_tensor(solution.subsequent_mask(300))
-    return {"number of keys of each query": mask.sum(-1), "keys of the last query": mask[-1]}
-
-
 def _masked(tokens: list[list[int]], pad: int) -> Probe:
     """A probe of the mask, expanded to all axes, because a mask that broadcasts is right too."""
-    whole = (len(tokens), 1, len(tokens[0]), len(tokens[0]))
+    return probe(
+        f"tokens {tokens}, pad {pad}", lambda solution: _whole_mask(solution, given(tokens), pad)
+    )
 
-    def masked(solution: Solution) -> dict[str, Any]:
-        mask = solution.target_mask(given(tokens), pad)
-        if isinstance(mask, Tensor) and mask.dim() in (2, 4):
-            sizes = zip(reversed(mask.shape), reversed(whole), strict=False)
-            mask = mask.expand(whole) if all(size in (1, want) for size, want in sizes) else mask
-        return {"mask": mask}
 
-    return probe(f"tokens {tokens}, pad {pad}", masked)
+def _whole_mask(solution: Solution, tokens: Tensor, pad: int) -> dict[str, Any]:
+    mask, (batch, length) = solution.target_mask(tokens, pad), tokens.shape
+    if isinstance(mask, Tensor) and mask.dim() in (2, 4):
+        whole = (batch, 1, length, length)
+        sizes = zip(reversed(mask.shape), reversed(whole), strict=False)
+        mask = mask.expand(whole) if all(size in (1, want) for size, want in sizes) else mask
+    return {"mask": mask}
+
+
+def triangle(solution: Solution, s: Situation) -> dict[str, Any]:
+    return {"mask": solution.subsequent_mask(s.length)}
+
+
+def masked(solution: Solution, s: Situation) -> dict[str, Any]:
+    return _whole_mask(solution, s.tokens("tokens", s.length, 10, s.pad), s.pad)
+
+
+def shifted(solution: Solution, s: Situation) -> dict[str, Any]:
+    return {"input for the decoder": solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)}
 
 
 def two_targets(solution: Solution) -> dict[str, Any]:
     """labels [[7, 8, 3], [9, 3, 0]], bos 2"""
-    return {"input": solution.shift(given([[7, 8, 3], [9, 3, 0]]), 2)}
-
-
-def another_start(solution: Solution) -> dict[str, Any]:
-    """labels (3, 7), bos 5"""
-    return {"input": solution.shift(given(picks(3, 7, below=100) + 10), 5)}
+    return {"input for the decoder": solution.shift(given([[7, 8, 3], [9, 3, 0]]), 2)}
 
 
 def _pair(wrong: Callable[[NDArray[Any]], NDArray[Any]], text: str) -> Evidence:
@@ -76,7 +79,7 @@ def padding_visible(results: Results) -> str | None:
 
 def answer_is_read(results: Results) -> str | None:
     """Evidence with the first step at which the decoder reads the label that it has to predict."""
-    values = results["two_targets"]["input"]
+    values = results["two_targets"]["input for the decoder"]
     if values.shape != (2, 3):
         return None
     for step, label in enumerate((7, 8, 3)):
@@ -86,20 +89,30 @@ def answer_is_read(results: Results) -> str | None:
 
 
 def first_is_not_bos(results: Results) -> str | None:
-    first = results["two_targets"]["input"][0, 0]
+    first = results["two_targets"]["input for the decoder"][0, 0]
     return None if first == 2 else f"With bos 2, your first input is {first}."
 
 
 TWO_SENTENCES = _masked([[2, 7, 0], [2, 8, 9]], 0)
+LENGTHS = (5, 1, 2, 1100)
 CHECK = Check(
     probes={
-        "subsequent_mask": (_triangle(3), _triangle(7), long),
+        "subsequent_mask": (
+            _triangle(3),
+            *situations("mask", triangle, **NO_NUMBERS, batch=(1,), layout=NONE, length=LENGTHS),
+        ),
         "target_mask": (
             TWO_SENTENCES,
-            _masked([[8, 1, 4, 4, 2], [0, 6, 5, 9, 9], [7, 3, 1, 1, 8]], 9),
-            _masked([[9, 9, 5, 6, 7], [4, 5, 6, 7, 8]], 9),
+            *situations(
+                "target", masked, **NO_NUMBERS, pad=(0, 9, 4), length=(5, 1, 300), padding=PADDING
+            ),
         ),
-        "shift": (two_targets, another_start),
+        "shift": (
+            two_targets,
+            *situations(
+                "labels", shifted, **NO_NUMBERS, bos=(2, 5), length=LENGTHS, padding=PADDING
+            ),
+        ),
     },
     laws={
         "No position attends to a later one.": _pair(

@@ -1,5 +1,6 @@
 """Probes of a decoder block, and of the stack of blocks."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from torch import Tensor, nn
 from glassformer import DecoderBlock
 from glassformer.tools.learn.check import Check, Results, Solution, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, hides, numbers
+from glassformer.tools.learn.situations import MASKS, NONE, Situation, situations
 
 
 def two_words(solution: Solution) -> dict[str, Any]:
     """two target words (1, 2, 4), a memory of two words (1, 2, 4), one head, post-norm, no masks"""
     block = filled(solution.DecoderBlock(4, 1, 3))
-    return {"output": block(numbers(1, 2, 4), numbers(1, 2, 4, seed=1))}
+    return {"output": block(numbers(1, 2, 4, name="x"), numbers(1, 2, 4, seed=1, name="memory"))}
 
 
 def equal_lengths(solution: Solution) -> dict[str, Any]:
@@ -68,10 +70,37 @@ def changed_word_stack(solution: Solution) -> dict[str, Any]:
     return {"output": _stack(solution, 3)(_changed(_words()), *_memory(5))[:, :-1]}
 
 
-def pre_norm_stack(solution: Solution) -> dict[str, Any]:
-    """two pre-norm blocks, x (2, 5, 33), memory (2, 7, 33), both masks, a final LayerNorm"""
-    stack = _stack(solution, 2, "pre", final_norm=nn.LayerNorm(33))
-    return {"output": stack(_words(), *_memory(7))}
+def in_block(solution: Solution, s: Situation) -> dict[str, Any]:
+    return _called(s.module(lambda: solution.DecoderBlock(6, 3, 7, norm=s.norm)), s)
+
+
+def in_stack(solution: Solution, s: Situation) -> dict[str, Any]:
+    def made() -> Any:
+        blocks = [Known(partial(_simple, number)) for number in range(s.blocks)]
+        return solution.Decoder(blocks, final_norm=nn.LayerNorm(6) if s.norm == "pre" else None)
+
+    return _called(s.module(made), s)
+
+
+def _simple(
+    number: int,
+    x: Tensor,
+    memory: Tensor,
+    self_mask: Tensor | None = None,
+    memory_mask: Tensor | None = None,
+) -> Tensor:
+    """A block that is quick, and depends on all its inputs."""
+    own, other = (2 if mask is None else mask.to(x).mean() for mask in (self_mask, memory_mask))
+    return (number + own) * x + other * memory.mean(dim=1, keepdim=True)
+
+
+def _called(part: Any, s: Situation) -> dict[str, Any]:
+    x, memory = s.numbers("x", s.batch, s.tgt_len, 6), s.numbers("memory", s.batch, s.src_len, 6)
+    masks = {
+        "self_mask": s.mask(s.tgt_len, s.tgt_len, s.kind),
+        "memory_mask": s.mask(s.tgt_len, s.src_len, s.of_memory.removeprefix("memory: ")),
+    }
+    return {"output": part(x, memory, **{name: mask[0] for name, mask in masks.items() if mask})}
 
 
 def _made(solution: Solution, **options: Any) -> Any:
@@ -84,7 +113,7 @@ def _stack(solution: Solution, blocks: int, norm: Any = "post", **options: Any) 
 
 
 def _words() -> Tensor:
-    return numbers(2, 5, 33)
+    return numbers(2, 5, 33, name="x")
 
 
 def _changed(x: Tensor) -> Tensor:
@@ -94,7 +123,7 @@ def _changed(x: Tensor) -> Tensor:
 def _memory(src_len: int) -> tuple[Tensor, Tensor, Tensor]:
     """A memory, a causal mask for the target, and a mask that hides two words of the memory."""
     causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
-    return numbers(2, src_len, 33, seed=1), causal, hides(src_len, 2)
+    return numbers(2, src_len, 33, seed=1, name="memory"), causal, hides(src_len, 2)
 
 
 def source(results: Results) -> str | None:
@@ -102,14 +131,25 @@ def source(results: Results) -> str | None:
     return "Two memories have one output." if (change < 1e-9).all() else None
 
 
+AXES: dict[str, Any] = {
+    **{"batch": (2, 1), "type": ("float64",), "layout": NONE},
+    **{"tgt_len": (5, 1), "src_len": (7, 1, 5)},
+    "kind": (MASKS[5], *MASKS[:4]),
+    "of_memory": tuple(f"memory: {each}" for each in (*MASKS[:4], MASKS[8])),
+    "norm": ("post", "pre"),
+}
 CHANGED = "A changed last word changes the words before it by {}."
 CHECK = Check(
     probes={
         "DecoderBlock.forward": (
             *(two_words, equal_lengths, post_norm, changed_word, another_memory, pre_norm),
             without_padding,
+            *situations("x and memory", in_block, **AXES),
         ),
-        "Decoder.forward": (two_steps, post_norm_stack, changed_word_stack, pre_norm_stack),
+        "Decoder.forward": (
+            *(two_steps, post_norm_stack, changed_word_stack),
+            *situations("x and memory", in_stack, **AXES, blocks=(2, 1, 3)),
+        ),
     },
     laws={
         "A word depends on no later word.": unchanged(

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Results, Solution
-from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.inputs import given, numbers, watched
+from glassformer.tools.learn.situations import PADDING, Situation, situations
 
 
 def one_token(solution: Solution) -> dict[str, Any]:
@@ -14,31 +15,31 @@ def one_token(solution: Solution) -> dict[str, Any]:
     return _embedded(solution, [[1]], torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
 
 
-def tokens(solution: Solution) -> dict[str, Any]:
-    """tokens [[1, 4, 1], [6, 2, 5]], table (7, 5)"""
-    return _embedded(solution, [[1, 4, 1], [6, 2, 5]], numbers(7, 5).detach())
-
-
 def _embedded(solution: Solution, tokens: list[list[int]], table: Tensor) -> dict[str, Any]:
     embedding = solution.ScaledEmbedding(*table.shape).double()
     embedding.weight.data.copy_(table)
+    watched("the table", embedding.weight)
     output = embedding(given(tokens))
     return {
         "output": output,
         "gradient of the table": _gradient(output, embedding.weight),
-        "the table is changed": not torch.equal(embedding.weight.data, table),
     }
+
+
+def embedded(solution: Solution, s: Situation) -> dict[str, Any]:
+    embedding = s.module(lambda: solution.ScaledEmbedding(7, 5))
+    return {"output": embedding(s.tokens("tokens", s.length, 7, 3))}
+
+
+def projected(solution: Solution, s: Situation) -> dict[str, Any]:
+    model = s.module(lambda: solution.Transformer(7, 5))
+    return {"logits": model.project(s.numbers("states", s.batch, s.length, 5))}
 
 
 def one_state(solution: Solution) -> dict[str, Any]:
     """states [[[2, 3]]], table [[1, 0], [0, 1], [1, 1]]"""
     model = _model(solution, torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     return {"logits": model.project(given([[[2.0, 3.0]]]))}
-
-
-def states(solution: Solution) -> dict[str, Any]:
-    """states (2, 3, 5), table (7, 5)"""
-    return {"logits": _model(solution, numbers(7, 5).detach()).project(_states())}
 
 
 def update(solution: Solution) -> dict[str, Any]:
@@ -86,8 +87,15 @@ def learned(results: Results) -> str | None:
 
 CHECK = Check(
     probes={
-        "ScaledEmbedding.forward": (one_token, tokens),
-        "Transformer.project": (one_state, states, update),
+        "ScaledEmbedding.forward": (
+            one_token,
+            *situations("tokens", embedded, length=(3, 1, 7), padding=PADDING),
+        ),
+        "Transformer.project": (
+            one_state,
+            update,
+            *situations("states", projected, length=(3, 1, 7)),
+        ),
     },
     laws={"The table learns from the way in, and from the way out.": learned},
 )

@@ -1,5 +1,6 @@
 """Probes of an encoder block, and of the stack of blocks."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from glassformer import EncoderBlock
 from glassformer.tools.learn.check import Check, Solution, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, hides, numbers
+from glassformer.tools.learn.situations import MASKS, NONE, Situation, situations
 
 
 def one_word(solution: Solution) -> dict[str, Any]:
@@ -49,15 +51,32 @@ def post_norm_stack(solution: Solution) -> dict[str, Any]:
     return {"output": _stack(solution)(_words(), hides(5, 2))}
 
 
-def pre_norm_stack(solution: Solution) -> dict[str, Any]:
-    """two pre-norm blocks, x (2, 5, 21), mask (2, 1, 1, 5) that hides two words, a final norm"""
-    stack = _stack(solution, "pre", final_norm=nn.LayerNorm(21))
-    return {"output": stack(_words(), hides(5, 2))}
-
-
 def stack_without_padding(solution: Solution) -> dict[str, Any]:
     """two post-norm blocks, x (1, 3, 21), three words without padding, no mask, no final norm"""
     return {"output": _stack(solution)(_words()[1:, :3], None)}
+
+
+def in_block(solution: Solution, s: Situation) -> dict[str, Any]:
+    block = s.module(lambda: solution.EncoderBlock(6, 3, 7, norm=s.norm))
+    return _called(block, s)
+
+
+def in_stack(solution: Solution, s: Situation) -> dict[str, Any]:
+    def made() -> Any:
+        blocks = [Known(partial(_simple, number)) for number in range(s.blocks)]
+        return solution.Encoder(blocks, final_norm=nn.LayerNorm(6) if s.norm == "pre" else None)
+
+    return _called(s.module(made), s)
+
+
+def _simple(number: int, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    """A block that is quick, and depends on both inputs."""
+    return (number + (2 if mask is None else mask.to(x).mean())) * x + number
+
+
+def _called(part: Any, s: Situation) -> dict[str, Any]:
+    x = s.numbers("x", s.batch, s.length, 6)
+    return {"output": part(x, *s.mask(s.length, s.length, s.kind))}
 
 
 def _made(solution: Solution, **options: Any) -> Any:
@@ -70,14 +89,25 @@ def _stack(solution: Solution, norm: Any = "post", **options: Any) -> Any:
 
 
 def _words() -> Tensor:
-    return numbers(2, 5, 21)
+    return numbers(2, 5, 21, name="x")
 
 
+AXES: dict[str, Any] = {
+    **{"batch": (2, 1), "type": ("float64",), "layout": NONE, "length": (5, 1)},
+    "kind": MASKS,
+    "norm": ("post", "pre"),
+}
 CHANGED = "Two words of padding change the output of the others by {}."
 CHECK = Check(
     probes={
-        "EncoderBlock.forward": (one_word, post_norm, pre_norm, without_padding, reversed_words),
-        "Encoder.forward": (two_steps, post_norm_stack, pre_norm_stack, stack_without_padding),
+        "EncoderBlock.forward": (
+            *(one_word, post_norm, pre_norm, without_padding, reversed_words),
+            *situations("x", in_block, **AXES),
+        ),
+        "Encoder.forward": (
+            *(two_steps, post_norm_stack, stack_without_padding),
+            *situations("x", in_stack, **AXES, blocks=(2, 1, 3)),
+        ),
     },
     laws={
         "Padding changes no other word.": unchanged(

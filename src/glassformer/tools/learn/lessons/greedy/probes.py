@@ -8,8 +8,9 @@ from torch import Tensor
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
-from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
-from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.check import Check, Results, Solution
+from glassformer.tools.learn.inputs import given
+from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
 from glassformer.tools.learn.table_model import TableModel
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
@@ -39,13 +40,6 @@ def sentences_alone(solution: Solution) -> dict[str, Any]:
     return {"targets": f"[{', '.join(targets)}]"}
 
 
-def other_ids(solution: Solution) -> dict[str, Any]:
-    """seven rows, vocabulary 7, bos 6, eos 0, at most 4 tokens each"""
-    return _searched(
-        solution, TableModel.random(7, 7, seed=20), [4] * 7, ids=Vocabulary(bos_id=6, eos_id=0)
-    )
-
-
 def loud_row(solution: Solution) -> dict[str, Any]:
     """two rows, at most 6 tokens each; all logits of the first are above those of the second"""
     language = TableModel.random(2, 7, seed=9)
@@ -61,6 +55,16 @@ def nearly_equal(solution: Solution) -> dict[str, Any]:
         language.by_place, language.by_tokens = language.by_place / 100, language.by_tokens / 100
         targets.add(_searched(solution, language, [4])["targets"])
     return {"different targets": len(targets)}
+
+
+def searched(solution: Solution, s: Situation) -> dict[str, Any]:
+    language = TableModel.random(s.batch, 7, seed=40 + s.earlier)
+    language.by_place, language.by_tokens = (
+        (s.size * table).to(s.dtype) for table in (language.by_place, language.by_tokens)
+    )
+    lengths = [s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)]
+    bos, eos = (6, 0) if s.ids else (1, 2)
+    return _searched(solution, language, lengths, ids=Vocabulary(bos_id=bos, eos_id=eos))
 
 
 def _chain() -> TableModel:
@@ -107,25 +111,31 @@ def second_token(solution: Solution) -> dict[str, Any]:
     return _grown(solution.BlockState(*fields), given([[[[5.0]]]]), given([[[[6.0]]]]))
 
 
-def next_token(solution: Solution) -> dict[str, Any]:
-    """a cache of 7 target and 11 source tokens, 5 rows, 3 heads, d_head 13"""
-    return _grown(_large(solution), numbers(5, 3, 1, 13, seed=5), numbers(5, 3, 1, 13, seed=6))
-
-
 def two_rows(solution: Solution) -> dict[str, Any]:
     """rows [1, 0] of 2 rows, 1 head, d_head 1, 1 target and 1 source token"""
     fields = (torch.tensor([first, first + 1]).view(2, 1, 1, 1) for first in (1.0, 3.0, 5.0, 7.0))
     return _fields(solution.BlockState(*fields).select(torch.tensor([1, 0])))
 
 
-def _selected(*rows: int) -> Probe:
-    text = f"rows {[*rows]} of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"
-    return probe(text, lambda solution: _fields(_large(solution).select(torch.tensor(rows))))
+def grown(solution: Solution, s: Situation) -> dict[str, Any]:
+    key, value = (s.numbers(name, s.batch, 3, 1, 5) for name in ("key", "value"))
+    return _grown(_cache(solution, s), key, value)
 
 
-def _large(solution: Solution) -> BlockState:
-    lengths = enumerate((7, 7, 11, 11))
-    fields = (numbers(5, 3, length, 13, seed=seed) for seed, length in lengths)
+def selected(solution: Solution, s: Situation) -> dict[str, Any]:
+    """``rows`` is the number of rows of the new cache; rows come twice, and in any order."""
+    rows = torch.arange(s.rows).flip(0) * 3 % s.batch
+    return _fields(_cache(solution, s).select(given(rows, "rows")))
+
+
+def _cache(solution: Solution, s: Situation) -> BlockState:
+    lengths = {
+        "self_keys": s.tgt_len,
+        "self_values": s.tgt_len,
+        "memory_keys": 4,
+        "memory_values": 4,
+    }
+    fields = (s.numbers(name, s.batch, 3, length, 5) for name, length in lengths.items())
     return solution.BlockState(*fields)
 
 
@@ -133,7 +143,7 @@ def _grown(old: BlockState, key: Tensor, value: Tensor) -> dict[str, Any]:
     before = {name: field.clone() for name, field in _fields(old).items()}
     new = _fields(old.grown(key, value))
     changed = any(not torch.equal(before[name], field) for name, field in _fields(old).items())
-    return new | {"the old cache is changed": changed}
+    return new | {"You change the old cache in place": changed}
 
 
 def _fields(cache: BlockState) -> dict[str, Tensor]:
@@ -165,6 +175,7 @@ def length(results: Results) -> str | None:
     return f"From a cache of 1 token, grown makes self_keys of shape {shape}."
 
 
+CACHE: dict[str, Any] = {"mode": NONE, "tgt_len": (3, 1, 0)}
 CHECK = Check(
     probes={
         "greedy": (
@@ -172,12 +183,22 @@ CHECK = Check(
             one_token,
             sentences,
             sentences_alone,
-            other_ids,
             loud_row,
             nearly_equal,
+            *situations(
+                "a search",
+                searched,
+                **NO_NUMBERS | {"type": ("float64", "float32"), "layout": NONE},
+                size=(1.0, 3.0),
+                longest=(9, 1, 5),
+                ids=("", "bos 6, eos 0"),
+            ),
         ),
-        "BlockState.grown": (second_token, next_token),
-        "BlockState.select": (two_rows, _selected(2, 0, 0, 1), _selected(0, 2)),
+        "BlockState.grown": (second_token, *situations("a cache", grown, **CACHE)),
+        "BlockState.select": (
+            two_rows,
+            *situations("a cache to select from", selected, **CACHE, rows=(1, 3)),
+        ),
     },
     laws={
         "Greedy search draws nothing.": drawn,

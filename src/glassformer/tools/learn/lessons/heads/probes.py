@@ -8,6 +8,7 @@ from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Results, Solution, unchanged
 from glassformer.tools.learn.inputs import filled, hides, numbers
+from glassformer.tools.learn.situations import MASKS, Situation, situations
 
 HEADS, WIDTH, D_MODEL = 3, 5, 15
 
@@ -18,20 +19,10 @@ def two_heads(solution: Solution) -> dict[str, Any]:
     return {"heads": solution.MultiHeadAttention(4, 2).split(joint)}
 
 
-def three_heads(solution: Solution) -> dict[str, Any]:
-    """joint (2, 7, 15), 3 heads"""
-    return {"heads": _attention(solution).split(_query())}
-
-
 def merge_two(solution: Solution) -> dict[str, Any]:
     """heads (1, 2, 3, 2) with the numbers 0 to 11"""
     heads = torch.arange(12.0).reshape(1, 2, 3, 2)
     return {"joint": solution.MultiHeadAttention(4, 2).merge(heads)}
-
-
-def merge_three(solution: Solution) -> dict[str, Any]:
-    """heads (2, 3, 7, 5)"""
-    return {"joint": _attention(solution).merge(numbers(2, HEADS, 7, WIDTH))}
 
 
 def there_and_back(solution: Solution) -> dict[str, Any]:
@@ -40,15 +31,40 @@ def there_and_back(solution: Solution) -> dict[str, Any]:
     return {"joint": attention.merge(attention.split(_query()))}
 
 
-def keys_and_values(solution: Solution) -> dict[str, Any]:
-    """key and value (2, 11, 15), two different tensors; 3 heads"""
-    keys, values = _attention(solution).project_keys_and_values(*_key_and_value())
+def keys_and_values(solution: Solution, s: Situation) -> dict[str, Any]:
+    key, value = (s.numbers(name, s.batch, s.k_len, D_MODEL) for name in ("key", "value"))
+    keys, values = _made(solution, s).project_keys_and_values(key, value)
     return {"keys": keys, "values": values}
 
 
-def attend(solution: Solution) -> dict[str, Any]:
-    """query (2, 7, 15), keys and values (2, 3, 11, 5), no mask"""
-    return _attended(solution, None)
+def joined(solution: Solution, s: Situation) -> dict[str, Any]:
+    heads = s.numbers("heads", s.batch, HEADS, s.k_len, WIDTH)
+    return {"joint": _made(solution, s).merge(heads)}
+
+
+def parted(solution: Solution, s: Situation) -> dict[str, Any]:
+    joint = s.numbers("joint", s.batch, s.k_len, D_MODEL)
+    return {"heads": _made(solution, s).split(joint)}
+
+
+def attended(solution: Solution, s: Situation) -> dict[str, Any]:
+    query = s.numbers("query", s.batch, s.q_len, D_MODEL)
+    keys, values = (s.numbers(each, s.batch, HEADS, s.k_len, WIDTH) for each in ("keys", "values"))
+    mask = s.mask(s.q_len, s.k_len, s.kind)
+    return {"output": _made(solution, s).attend(query, keys, values, *mask)}
+
+
+def called(solution: Solution, s: Situation) -> dict[str, Any]:
+    """``forward`` with one, two or three inputs."""
+    count = {"the query alone": 1, "the query and a key": 2}.get(s.inputs, 3)
+    sizes = {"query": s.q_len, "key": s.k_len, "value": s.k_len}
+    inputs = [s.numbers(name, s.batch, sizes[name], D_MODEL) for name in [*sizes][:count]]
+    mask = s.mask(s.q_len, s.q_len if count == 1 else s.k_len, s.kind)
+    return {"output": _made(solution, s)(*inputs, **dict(zip(("mask",), mask, strict=False)))}
+
+
+def _made(solution: Solution, s: Situation) -> Any:
+    return s.module(lambda: solution.MultiHeadAttention(D_MODEL, HEADS))
 
 
 def attend_masked(solution: Solution) -> dict[str, Any]:
@@ -77,17 +93,21 @@ def _attention(solution: Solution) -> Any:
 
 
 def _query() -> Tensor:
-    return numbers(2, 7, D_MODEL)
+    return numbers(2, 7, D_MODEL, name="query")
 
 
 def _key_and_value() -> tuple[Tensor, Tensor]:
-    return numbers(2, 11, D_MODEL, seed=1), numbers(2, 11, D_MODEL, seed=2)
+    return (
+        numbers(2, 11, D_MODEL, seed=1, name="key"),
+        numbers(2, 11, D_MODEL, seed=2, name="value"),
+    )
 
 
-def _attended(
-    solution: Solution, mask: Tensor | None, change: Tensor | float = 0.0
-) -> dict[str, Any]:
-    keys, values = numbers(2, HEADS, 11, WIDTH, seed=3), numbers(2, HEADS, 11, WIDTH, seed=4)
+def _attended(solution: Solution, mask: Tensor, change: Tensor | float = 0.0) -> dict[str, Any]:
+    keys, values = (
+        numbers(2, HEADS, 11, WIDTH, seed=seed, name=name)
+        for seed, name in ((3, "keys"), (4, "values"))
+    )
     return {"output": _attention(solution).attend(_query(), keys + change, values + change, mask)}
 
 
@@ -114,17 +134,29 @@ def returns(results: Results) -> str | None:
     return "Your merge(split(joint)) is not joint."
 
 
+LENGTHS = (7, 1, 2)
+INPUTS = ("the query alone", "the query and a key", "query, key and value")
 CHECK = Check(
     probes={
-        "MultiHeadAttention.split": (two_heads, three_heads),
-        "MultiHeadAttention.merge": (merge_two, merge_three, there_and_back),
-        "MultiHeadAttention.project_keys_and_values": (keys_and_values,),
+        "MultiHeadAttention.split": (
+            two_heads,
+            *situations("joint", parted, k_len=LENGTHS),
+        ),
+        "MultiHeadAttention.merge": (
+            merge_two,
+            there_and_back,
+            *situations("heads", joined, k_len=LENGTHS),
+        ),
+        "MultiHeadAttention.project_keys_and_values": situations(
+            "key and value", keys_and_values, k_len=LENGTHS
+        ),
         "MultiHeadAttention.attend": (
-            attend,
             attend_masked,
             other_hidden_keys,
             whole,
             second_sentence,
+            *situations("attend", attended, q_len=LENGTHS, k_len=(11, 1), kind=MASKS),
+            *situations("forward", called, q_len=LENGTHS, k_len=(11, 1), kind=MASKS, inputs=INPUTS),
         ),
     },
     laws={

@@ -16,6 +16,7 @@ from glassformer.tools.learn.check import (
     unchanged,
 )
 from glassformer.tools.learn.inputs import given, numbers, picks
+from glassformer.tools.learn.situations import NONE, PADDING, SIZES, Situation, situations
 
 
 def _sentence(text: str, logits: list[list[float]], labels: list[int], **settings: Any) -> Probe:
@@ -26,19 +27,20 @@ def _sentence(text: str, logits: list[list[float]], labels: list[int], **setting
 
 def batch(solution: Solution) -> dict[str, Any]:
     """logits (3, 5, 11), labels (3, 5); the sentences have 5, 3 and 2 real labels, then padding"""
-    return _lost(solution, numbers(3, 5, 11), _labels())
+    return _lost(solution, numbers(3, 5, 11, name="logits"), _labels())
 
 
 def more_padding(solution: Solution) -> dict[str, Any]:
     """logits (3, 7, 11), labels (3, 7); the sentences have 5, 3 and 2 real labels, then padding"""
-    logits = torch.cat((numbers(3, 5, 11), numbers(3, 2, 11, seed=2)), dim=1)
+    logits = torch.cat((numbers(3, 5, 11, name="logits"), numbers(3, 2, 11, seed=2)), dim=1)
     return _lost(solution, logits, torch.cat((_labels(), torch.zeros(3, 2).long()), dim=1))
 
 
-def other_settings(solution: Solution) -> dict[str, Any]:
-    """logits (3, 5, 11), labels (3, 5) with padding, pad_id 10, id 0 is a symbol; smoothing 0.3"""
-    labels = torch.where(_labels() == 0, 10, _labels() - 1)
-    return _lost(solution, numbers(3, 5, 11), labels, smoothing=0.3, pad_id=10)
+def in_situation(solution: Solution, s: Situation) -> dict[str, Any]:
+    settings = {"smoothing": s.smoothing, "pad_id": s.pad}
+    settings = {name: value for name, value in settings.items() if value != ""}
+    labels = s.tokens("labels", s.length, 11, s.pad or 0)
+    return _lost(solution, s.numbers("logits", s.batch, s.length, 11), labels, **settings)
 
 
 def far_logits(solution: Solution) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def _labels() -> Tensor:
 def _lost(solution: Solution, logits: Tensor, labels: Tensor, **settings: Any) -> dict[str, Any]:
     loss = torch.as_tensor(solution.label_smoothed_cross_entropy(logits, labels, **settings))
     reached = loss.requires_grad or not logits.requires_grad
-    return {"loss": loss, "a gradient reaches the logits": reached}
+    return {"loss": loss, "No gradient comes back to the logits": not reached}
 
 
 def sure_loss(results: Results) -> str | None:
@@ -73,7 +75,7 @@ def equal_loss(results: Results) -> str | None:
 
 
 def padding_gradient(results: Results) -> str | None:
-    gradient = abs(results["batch"][f"{GRADIENT}input 1 (3, 5, 11)"][1, 3:]).max()
+    gradient = abs(results["batch"][f"{GRADIENT}logits"][1, 3:]).max()
     return None if gradient == 0 else f"The logits at padding get gradients up to {gradient:.3g}."
 
 
@@ -91,11 +93,17 @@ SURE = _sentence(
 CHECK = Check(
     probes={
         "label_smoothed_cross_entropy": (
-            *(ONE_LABEL, EQUAL, SURE, batch, more_padding, other_settings, far_logits),
-            _sentence(
-                "logits all 0 for 5 symbols, labels [[0, 0]]: both are padding",
-                [[0.0] * 5] * 2,
-                [0, 0],
+            *(ONE_LABEL, EQUAL, SURE, batch, more_padding, far_logits),
+            *situations(
+                "logits and labels",
+                in_situation,
+                layout=NONE,
+                mode=NONE,
+                length=(5, 1, 7),
+                size=SIZES,
+                padding=PADDING,
+                smoothing=("", 0.3, 0.0),
+                pad=("", 10, 4),
             ),
         )
     },

@@ -21,7 +21,11 @@ def _answered(text: str, similarity: Callable[[str, str], float], *samples: str)
         copied = list(samples)
         answer, means = solution.minimum_risk(copied, similarity)
         values = torch.tensor([float(mean) for mean in means])
-        return {"means": values, "answer": answer, "samples are changed": copied != [*samples]}
+        return {
+            "means": values,
+            "answer": answer,
+            "You change the samples in place": copied != [*samples],
+        }
 
     drawn = ", ".join(f'"{sample}"' for sample in samples)
     return probe(f"samples {drawn}; similarity: {text}", answered)

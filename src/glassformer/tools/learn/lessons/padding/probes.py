@@ -6,7 +6,16 @@ from torch import Tensor
 
 from glassformer.tools.learn.attention_probes import sums_to_one
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
-from glassformer.tools.learn.inputs import given, hides, numbers
+from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.situations import (
+    MASKS,
+    NO_NUMBERS,
+    NONE,
+    PADDING,
+    SIZES,
+    Situation,
+    situations,
+)
 
 
 def _masked(tokens: list[list[int]], pad: int) -> Probe:
@@ -26,12 +35,16 @@ def _weighted(scores: list[float], mask: list[bool]) -> Probe:
 
 def no_mask(solution: Solution) -> dict[str, Any]:
     """scores (2, 3, 5, 7), no mask"""
-    return _softmax(solution, numbers(2, 3, 5, 7), None)
+    return _softmax(solution, numbers(2, 3, 5, 7, name="scores"), None)
 
 
-def batch(solution: Solution) -> dict[str, Any]:
-    """scores (2, 3, 5, 7), mask (2, 1, 1, 7) that hides three keys of the second sentence"""
-    return _softmax(solution, numbers(2, 3, 5, 7), hides(7, 3))
+def in_situation(solution: Solution, s: Situation) -> dict[str, Any]:
+    scores = s.numbers("scores", s.batch, 1, s.q_len, s.k_len)
+    return {"weights": solution.masked_softmax(scores, *s.mask(s.q_len, s.k_len, s.kind))}
+
+
+def tokens(solution: Solution, s: Situation) -> dict[str, Any]:
+    return {"mask": solution.padding_mask(s.tokens("tokens", s.length, 10, s.pad), s.pad)}
 
 
 def huge_scores(solution: Solution) -> dict[str, Any]:
@@ -54,20 +67,29 @@ CHECK = Check(
     probes={
         "padding_mask": (
             _masked([[5, 6, 0]], 0),
-            _masked([[1, 0, 9], [1, 9, 9]], 9),
-            _masked([[0, 0, 5, 6], [7, 0, 8, 0]], 0),
+            *situations(
+                "tokens", tokens, **NO_NUMBERS, pad=(0, 9, 4), length=(5, 1, 1100), padding=PADDING
+            ),
         ),
         "masked_softmax": (
             ONE_QUERY,
             no_mask,
-            batch,
+            _weighted([1.0, 2.0], [False, False]),
+            *situations(
+                "scores",
+                in_situation,
+                q_len=(5, 1),
+                k_len=(7, 1, 1100),
+                kind=MASKS,
+                size=SIZES,
+                mode=NONE,
+            ),
             _weighted([-30_000.0, -30_001.0, 30_000.0], [True, True, False]),
             huge_scores,
-            _weighted([1.0, 2.0], [False, False]),
         ),
     },
     laws={
         "A hidden key gets no weight.": hidden_weight,
-        "The weights of each query sum to 1.": sums_to_one(ONE_QUERY, no_mask, batch),
+        "The weights of each query sum to 1.": sums_to_one(ONE_QUERY, no_mask),
     },
 )

@@ -7,8 +7,18 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import sinusoidal_positions
-from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe, unchanged
-from glassformer.tools.learn.inputs import Known, numbers
+from glassformer.tools.learn.check import (
+    Check,
+    Probe,
+    Results,
+    Solution,
+    in_float32,
+    listed,
+    probe,
+    unchanged,
+)
+from glassformer.tools.learn.inputs import Known, numbers, watched
+from glassformer.tools.learn.situations import NO_NUMBERS, NONE, SIZES, Situation, situations
 
 
 def _table(length: int, d_model: int, **options: Any) -> Probe:
@@ -18,16 +28,29 @@ def _table(length: int, d_model: int, **options: Any) -> Probe:
     )
 
 
+def table(solution: Solution, s: Situation) -> dict[str, Any]:
+    options = {"layout": s.order, "offset": s.offset}
+    options = {name: value for name, value in options.items() if value}
+    return {"table": solution.sinusoidal_positions(s.length, s.d_model, **options)}
+
+
+def added(solution: Solution, s: Situation) -> dict[str, Any]:
+    encoding = s.module(lambda: solution.PositionalEncoding(6, max_length=1200))
+    encoding.dropout = nn.Identity()
+    embedded = s.numbers("embedded", s.batch, s.length, 6)
+    return {"output": encoding(embedded, **({"start": s.start} if s.start else {}))}
+
+
 def _precise(offset: int) -> Probe:
     def precise(solution: Solution) -> dict[str, Any]:
-        torch.set_default_dtype(torch.float32)  # as in a translator; reset after the probe
         rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=offset))
         right = sinusoidal_positions(2, 14, offset=offset)
         if rows.shape != right.shape:
-            return {"table": rows, "precision of 0.001": False}
-        return {"table": right, "precision of 0.001": bool((rows - right).abs().max() < 1e-3)}
+            return {"table": rows, far: True}
+        return {"table": right, far: not (rows - right).abs().max() < 1e-3}
 
-    return probe(f"length 2, d_model 14, offset {offset:,}", precise)
+    far = f"At offset {offset:,} the table is off by more than 0.001"
+    return in_float32(probe(f"length 2, d_model 14, offset {offset:,}", precise))
 
 
 def odd_width(solution: Solution) -> dict[str, Any]:
@@ -37,40 +60,41 @@ def odd_width(solution: Solution) -> dict[str, Any]:
     except NotImplementedError:
         raise
     except Exception:
-        return {"error for d_model 5": True}
-    return {"error for d_model 5": False}
+        return {"An odd d_model, 5, must raise an error": False}
+    return {"An odd d_model, 5, must raise an error": True}
 
 
 def all_tokens(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), a table (11, 14) of other numbers, no dropout"""
-    return _encoded(solution, numbers(3, 5, 14))
+    return _encoded(solution, numbers(3, 5, 14, name="embedded"))
 
 
 def later_tokens(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), start 4"""
-    return _encoded(solution, numbers(3, 5, 14), start=4)
+    return _encoded(solution, numbers(3, 5, 14, name="embedded"), start=4)
 
 
 def third_token(solution: Solution) -> dict[str, Any]:
     """the third token alone: embedded (3, 1, 14), start 2"""
-    return _encoded(solution, numbers(3, 5, 14)[:, 2:3], start=2)
+    return _encoded(solution, numbers(3, 5, 14, name="embedded")[:, 2:3], start=2)
 
 
 def with_dropout(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), and a dropout that drops the columns 0, 2, 4, …"""
     dropout = Known(lambda x: x * (2 * (torch.arange(14) % 2)))
-    return _encoded(solution, numbers(3, 5, 14), dropout=dropout)
+    return _encoded(solution, numbers(3, 5, 14, name="embedded"), dropout=dropout)
 
 
 def _encoded(
     solution: Solution, embedded: Tensor, *, start: int = 0, dropout: nn.Module | None = None
 ) -> dict[str, Any]:
     encoding = solution.PositionalEncoding(14, max_length=11).double()
-    encoding.table.data.copy_(numbers(11, 14, seed=1))
+    encoding.table.data.copy_(numbers(11, 14, seed=1, name="the table").detach())
+    watched("the table", encoding.table)
     encoding.dropout = dropout or nn.Identity()
     return {
         "output": encoding(embedded, start=start),
-        "the table is trained": any(True for _ in encoding.parameters()),
+        "The optimiser trains your table": any(True for _ in encoding.parameters()),
     }
 
 
@@ -99,10 +123,24 @@ FIVE_ROWS, OFFSET = _table(5, 14), _table(5, 14, offset=3)
 CHECK = Check(
     probes={
         "sinusoidal_positions": (
-            *(_table(2, 4), FIVE_ROWS, _table(5, 14, layout="halves"), OFFSET),
-            *(_precise(256), _precise(1_000_000), odd_width),
+            *(_table(2, 4), FIVE_ROWS, OFFSET, _precise(256), _precise(1_000_000), odd_width),
+            *situations(
+                "table",
+                table,
+                **NO_NUMBERS | {"batch": (1,), "layout": NONE},
+                length=(5, 1, 1100),
+                d_model=(14, 2, 4),
+                order=("", "interleaved", "halves"),
+                offset=(0, 3, 7),
+            ),
         ),
-        "PositionalEncoding.forward": (all_tokens, later_tokens, third_token, with_dropout),
+        "PositionalEncoding.forward": (
+            all_tokens,
+            later_tokens,
+            third_token,
+            with_dropout,
+            *situations("embedded", added, length=(5, 1, 1100), start=(0, 4, 2), size=SIZES),
+        ),
     },
     laws={
         "Row p with an offset is row p + offset without.": moved,

@@ -6,8 +6,9 @@ import numpy as np
 from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe, unpacked
-from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.lessons.schedule.plain import AdamState
+from glassformer.tools.learn.situations import NO_NUMBERS, NONE, SIZES, Situation, situations
 
 
 def _rates(*updates: int, **settings: float) -> Probe:
@@ -20,25 +21,26 @@ def _rates(*updates: int, **settings: float) -> Probe:
 
 def _first_step(gradient: float) -> Probe:
     def step(solution: Solution) -> dict[str, Any]:
-        state = 0, given([0.0]), given([0.0])
-        return _stepped(solution, given([1.0]), given([gradient]), state)
+        state = 0, given([0.0], "mean"), given([0.0], "square")
+        return _stepped(solution, given([1.0], "weight"), given([gradient], "gradient"), state)
 
     return probe(f"weight [1], gradient [{gradient}], rate 0.1, state (0, [0], [0])", step)
 
 
-def later_step(solution: Solution) -> dict[str, Any]:
-    """weight and gradient (3, 5), rate 0.1, state (6, mean, square) after six updates"""
-    return _stepped(solution, *_later())
+def rate(solution: Solution, s: Situation) -> dict[str, Any]:
+    settings = {"warmup": s.warmup, "factor": s.factor}
+    settings = {name: value for name, value in settings.items() if value}
+    return {"rate": float(solution.noam_schedule(s.update, d_model=s.d_model, **settings))}
 
 
-def other_constants(solution: Solution) -> dict[str, Any]:
-    """weight and gradient (3, 5), rate 0.1, six updates before, betas (0.5, 0.8), epsilon 0.1"""
-    return _stepped(solution, *_later(), betas=(0.5, 0.8), epsilon=0.1)
-
-
-def _later() -> tuple[Tensor, Tensor, AdamState]:
-    weight, gradient, mean, root = (numbers(3, 5, seed=seed).detach() for seed in range(4))
-    return weight, gradient, (6, given(0.5 * mean), given(root**2))
+def stepped(solution: Solution, s: Situation) -> dict[str, Any]:
+    weight, gradient, mean, square = (
+        s.numbers(name, *(s.batch, 3)[: s.axes_of_weight])
+        for name in ("weight", "gradient", "mean", "square")
+    )
+    state = s.updates, given(mean, "mean"), given(square.abs(), "square")
+    settings = {"betas": (0.5, 0.8), "epsilon": 0.1} if s.settings else {}
+    return _stepped(solution, weight, gradient, state, **settings)
 
 
 def _stepped(
@@ -89,12 +91,32 @@ FOUR, THOUSANDS = _first_step(4.0), _first_step(4000.0)
 CHECK = Check(
     probes={
         "noam_schedule": (
-            *(EXAMPLE, _rates(1, d_model=4, warmup=100), CURVE),
-            _rates(500, d_model=11, warmup=7),
-            _rates(1000, 4000, 100_000, d_model=512),
-            _rates(3, d_model=11, warmup=7, factor=2.5),
+            *(EXAMPLE, CURVE),
+            *situations(
+                "a rate",
+                rate,
+                **NO_NUMBERS | {"batch": (1,), "layout": NONE},
+                update=(4000, 1, 2, 6, 7, 8, 100_000),
+                d_model=(512, 4, 11),
+                warmup=(0, 1, 7, 100),
+                factor=(0, 2.5),
+            ),
         ),
-        "adam_step": (FOUR, THOUSANDS, _first_step(0.0), later_step, other_constants),
+        "adam_step": (
+            FOUR,
+            THOUSANDS,
+            _first_step(0.0),
+            *situations(
+                "a step",
+                stepped,
+                gradients=("no gradient is wanted",),
+                mode=NONE,
+                axes_of_weight=(2, 1),
+                updates=(6, 0, 1000),
+                size=SIZES,
+                settings=("", "betas (0.5, 0.8), epsilon 0.1"),
+            ),
+        ),
     },
     laws={
         "The rate is highest at the end of the warm-up.": highest,

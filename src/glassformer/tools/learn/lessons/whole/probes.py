@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from glassformer import ModelConfig, Transformer
-from glassformer.model import masks
 from glassformer.model.cache import Memory
 from glassformer.tools.learn.check import Check, Solution, unchanged
 from glassformer.tools.learn.inputs import filled, hides, numbers, picks
+from glassformer.tools.learn.situations import NONE, PADDING, Situation, situations
 
 PAD = 4
 CONFIG = ModelConfig(
@@ -21,6 +21,7 @@ CONFIG = ModelConfig(
     d_ff=11,
     num_encoder_layers=1,
     num_decoder_layers=1,
+    dropout=0.0,
     pad_id=PAD,
     max_length=1024,
 )
@@ -41,20 +42,10 @@ def more_padding(solution: Solution) -> dict[str, Any]:
     return {"states": _model(solution).encode(_padded(_source())).states[:, :7]}
 
 
-def given_source_mask(solution: Solution) -> dict[str, Any]:
-    """source (2, 7), and a source_mask that hides the first token of both sentences"""
-    return _memory(_model(solution).encode(_source(), source_mask=_first_hidden()))
-
-
 def one_target(solution: Solution) -> dict[str, Any]:
     """target [[2, 7]], a memory of three words, random weights"""
-    memory = Memory(numbers(1, 3, 6), torch.ones(1, 1, 1, 3, dtype=torch.bool))
+    memory = Memory(numbers(1, 3, 6, name="memory"), torch.ones(1, 1, 1, 3, dtype=torch.bool))
     return {"states": _model(solution).decode(torch.tensor([[2, 7]]), memory)}
-
-
-def equal_lengths(solution: Solution) -> dict[str, Any]:
-    """target (2, 5) with padding in the second, a memory of five words with padding, pad_id 4"""
-    return {"states": _model(solution).decode(_target(), _random_memory(5))}
 
 
 def padded_targets(solution: Solution) -> dict[str, Any]:
@@ -67,10 +58,34 @@ def changed_state(solution: Solution) -> dict[str, Any]:
     return {"states": _model(solution).decode(_changed(_target()), _random_memory(7))[:, :4]}
 
 
-def given_target_mask(solution: Solution) -> dict[str, Any]:
-    """target (2, 5), and a target_mask by which each word attends to itself alone"""
-    mask = torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5)
-    return {"states": _model(solution).decode(_target(), _random_memory(7), target_mask=mask)}
+def encoded(solution: Solution, s: Situation) -> dict[str, Any]:
+    model = s.module(lambda: solution.Transformer(CONFIG))
+    source = s.tokens("source", s.src_len, 19, PAD)
+    return _memory(model.encode(source, **_given(s, "source_mask")))
+
+
+def decoded(solution: Solution, s: Situation) -> dict[str, Any]:
+    model = s.module(lambda: solution.Transformer(CONFIG))
+    memory = Memory(
+        s.numbers("memory", s.batch, s.src_len, 6),
+        *s.mask(s.tgt_len, s.src_len, "hides the end"),  # type: ignore[arg-type]
+    )
+    target = s.tokens("target", s.tgt_len, 17, PAD)
+    return {"states": model.decode(target, memory, **_given(s, "target_mask"))}
+
+
+def called(solution: Solution, s: Situation) -> dict[str, Any]:
+    methods = {"encode": Transformer.encode, "decode": Transformer.decode}
+    model = s.module(lambda: type("Whole", (solution.Transformer,), methods)(CONFIG))
+    tokens = s.tokens("source", s.src_len, 19, PAD), s.tokens("target", s.tgt_len, 17, PAD)
+    return {"logits": model(*tokens, **_given(s, "source_mask"), **_given(s, "target_mask"))}
+
+
+def _given(s: Situation, name: str) -> dict[str, Any]:
+    """A mask that the caller gives, by its name, or nothing."""
+    q_len, k_len = (1, s.src_len) if name == "source_mask" else (s.tgt_len, s.tgt_len)
+    kind = "hides the begin" if name == "source_mask" else "random"
+    return {name: s.mask(q_len, k_len, kind)[0]} if name in s.padding else {}
 
 
 def one_pair(solution: Solution) -> dict[str, Any]:
@@ -91,14 +106,6 @@ def changed_token(solution: Solution) -> dict[str, Any]:
 def padded_batch(solution: Solution) -> dict[str, Any]:
     """source (2, 9) with two more tokens of padding, target (2, 5), pad_id 4"""
     return {"logits": _whole(solution)(_padded(_source()), _target())}
-
-
-def given_masks(solution: Solution) -> dict[str, Any]:
-    """source (2, 7), target (2, 5), a source_mask that hides one token, a causal target_mask"""
-    model, source_mask = _whole(solution), _first_hidden()
-    target_mask = masks.subsequent_mask(5).expand(2, 1, 5, 5)
-    logits = model(_source(), _target(), source_mask=source_mask, target_mask=target_mask)
-    return {"logits": logits}
 
 
 def _model(solution: Solution) -> Any:
@@ -134,12 +141,8 @@ def _target() -> Tensor:
     return target
 
 
-def _first_hidden() -> Tensor:
-    return (torch.arange(7) > 0).expand(2, 1, 1, 7)
-
-
 def _random_memory(length: int) -> Memory:
-    return Memory(numbers(2, length, 6), hides(length, 2))
+    return Memory(numbers(2, length, 6, name="memory"), hides(length, 2))
 
 
 def _memory(memory: object) -> dict[str, Any]:
@@ -150,15 +153,38 @@ def _memory(memory: object) -> dict[str, Any]:
     return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
 
 
+TOWER: dict[str, Any] = {"type": ("float64",), "layout": NONE}
+OF_SOURCE: dict[str, Any] = {
+    "src_len": (7, 1),
+    "padding": (*PADDING, "padding at the end, a source_mask"),
+}
+OF_TARGET: dict[str, Any] = {
+    "tgt_len": (5, 1),
+    "padding": (*PADDING, "padding at the end, a target_mask"),
+}
+BOTH = {
+    "padding": (
+        *PADDING,
+        "padding at the end, a source_mask",
+        "padding at the end, a source_mask, a target_mask",
+    )
+}
 FUTURE = "A changed last token changes the others by {}."
-PADDING = "Two more words of padding change the result by {}."
+MORE = "Two more words of padding change the result by {}."
 CHECK = Check(
     probes={
-        "Transformer.encode": (one_source, padded_sources, more_padding, given_source_mask),
-        "Transformer.decode": (
-            *(one_target, equal_lengths, padded_targets, changed_state, given_target_mask),
+        "Transformer.encode": (
+            *(one_source, padded_sources, more_padding),
+            *situations("source", encoded, **TOWER, **OF_SOURCE),
         ),
-        "Transformer.forward": (one_pair, batch, changed_token, padded_batch, given_masks),
+        "Transformer.decode": (
+            *(one_target, padded_targets, changed_state),
+            *situations("target and memory", decoded, **TOWER, src_len=(7, 1, 5), **OF_TARGET),
+        ),
+        "Transformer.forward": (
+            *(one_pair, batch, changed_token, padded_batch),
+            *situations("source and target", called, **TOWER, **(OF_SOURCE | OF_TARGET | BOTH)),
+        ),
     },
     laws={
         "No state depends on a later token.": unchanged(
@@ -168,10 +194,10 @@ CHECK = Check(
             batch, changed_token, FUTURE, at=np.s_[:, :4], value="logits"
         ),
         "Padding of the source changes no state.": unchanged(
-            padded_sources, more_padding, PADDING, value="states"
+            padded_sources, more_padding, MORE, value="states"
         ),
         "Padding of the source changes no logit.": unchanged(
-            batch, padded_batch, PADDING, value="logits"
+            batch, padded_batch, MORE, value="logits"
         ),
     },
 )

@@ -1,0 +1,218 @@
+"""Situations of a hole: inputs that the axes of its signature make, in the rows of a small array.
+
+Each axis has a few values, such as three numbers of sentences, or six masks. All values multiply to
+thousands of situations. A *pairwise covering array* has each two values of two axes in some row, in
+at most 40 rows. The first value of an axis is the usual one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations, product
+from random import Random
+from typing import Any, TypeAlias
+from zlib import crc32
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.tools.learn.check import Probe, Solution, probe
+from glassformer.tools.learn.inputs import drawn, filled, given, observed, running
+
+__all__ = [
+    "MASKS",
+    "NONE",
+    "NO_NUMBERS",
+    "PADDING",
+    "SIZES",
+    "Situation",
+    "covering",
+    "situations",
+]
+
+Value: TypeAlias = str | int | float
+Hole: TypeAlias = Callable[[Solution, "Situation"], Mapping[str, object]]
+"""Calls a solution's hole in a situation, and returns the named values."""
+
+AXES: dict[str, Sequence[Value]] = {
+    "batch": (2, 1, 5),
+    "type": ("float64", "float32"),
+    "layout": ("", "inputs are not contiguous"),
+    "gradients": ("", "no gradient is wanted"),
+    "mode": ("", "in training"),
+    "asked": ("", "asked twice, with other numbers before"),
+}
+"""The axes of every hole. A hole gives one value to an axis that does not apply."""
+MASKS = (
+    "a mask (batch, 1, 1, k_len) that hides the end",
+    "no mask",
+    "None as the mask",
+    "a mask (batch, 1, 1, k_len) that hides the begin",
+    "a mask (batch, 1, 1, k_len) that hides every second key",
+    "a mask (q_len, k_len) that hides later keys",
+    "a mask (batch, 1, q_len, k_len) of random places",
+    "a mask (q_len, k_len) that hides all keys from the first query",
+    "a mask (batch, 1, 1, k_len) that hides all keys of the last sentence",
+)
+PADDING = (
+    "padding at the end",
+    "no padding",
+    "padding at the begin",
+    "padding inside",
+    "a sentence of padding alone",
+)
+
+
+SIZES = (1.0, 100.0, 0.01, 0.0)
+"""The factors of inputs in float64; 0 makes all scores equal."""
+NONE = ("",)
+"""The values of an axis that does not apply."""
+NO_NUMBERS: dict[str, Sequence[Value]] = {
+    "type": ("float64",),
+    "gradients": ("no gradient is wanted",),
+    "mode": NONE,
+}
+"""The axes of a hole without random numbers."""
+
+
+class Situation:
+    """One row: its axes are attributes. A second asking of the same object has other numbers."""
+
+    def __init__(
+        self, axes: Mapping[str, Value], made: dict[object, Any], earlier: int = 0
+    ) -> None:
+        self.axes, self.made, self.earlier = axes, made, earlier
+
+    def __getattr__(self, axis: str) -> Any:
+        return self.axes[axis]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        dtype: torch.dtype = getattr(torch, str(self.axes["type"]))
+        return dtype
+
+    def numbers(self, name: str, *shape: int) -> Tensor:
+        """Random numbers of the situation's type and layout, noted by ``name``."""
+        scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
+        values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
+        leaf = self._laid(values.to(self.dtype, copy=True))
+        if not self.axes["gradients"] and not self.earlier:
+            running().leaves[name] = leaf.requires_grad_()
+        return given(leaf, name)
+
+    def tokens(self, name: str, length: int, vocab: int, pad: int) -> Tensor:
+        """Token ids of every kind; id 0 and the last id are words, and padding is as it comes."""
+        words = [each for each in (0, vocab - 1, *range(1, vocab - 1)) if each != pad]
+        places = torch.arange(self.batch * length).reshape(self.batch, length)
+        tokens = torch.tensor(words)[(places * 7 + self.earlier) % len(words)]
+        return given(self._laid(torch.where(self._hidden(length), pad, tokens)), name)
+
+    def mask(self, q_len: int, k_len: int, kind: str) -> list[Tensor | None]:
+        """The mask as a list of arguments, which is empty if there is no mask."""
+        if kind in ("no mask", "None as the mask"):
+            return [None] * (kind != "no mask")
+        rows, keys = torch.arange(q_len)[:, None], torch.arange(k_len)
+        masks = {
+            "later keys": keys <= rows + max(k_len - q_len, 0),
+            "the first query": (rows > 0).expand(q_len, k_len),
+            "random": drawn((self.batch, 1, q_len, k_len), 5 + self.earlier) > 0,
+        }
+        hidden = self._hidden(k_len, kind)[:, None, None]
+        return [given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")]
+
+    def module(self, make: Callable[[], nn.Module]) -> Any:
+        """An object with random weights, which all situations share that make it alike."""
+        made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
+        if made_by not in self.made:
+            self.made[made_by] = filled(make()).to(self.dtype)
+        module = self.made[made_by].train(bool(self.axes["mode"]))
+        return module if module in running().modules else observed(module)
+
+    def _hidden(self, length: int, kind: str = "") -> Tensor:
+        """The places (batch, length) of padding; another sentence has it in a second asking."""
+        kind, places = kind or str(self.axes.get("padding", "no")), torch.arange(length)
+        part = {
+            "end": places >= length - length // 3 - self.earlier,
+            "begin": places < length // 3 + self.earlier,
+            **dict.fromkeys(("inside", "second key"), places % 2 == 1),
+            **dict.fromkeys(("alone", "last sentence"), places >= 0),
+        }
+        hidden = next((part[each] for each in part if each in kind), places < 0)
+        sentence = 0 if self.earlier else self.batch - 1
+        return hidden & (torch.arange(self.batch) == sentence)[:, None]
+
+    def _laid(self, tensor: Tensor) -> Tensor:
+        """The tensor, or equal numbers that are not contiguous."""
+        if not self.axes["layout"]:
+            return tensor
+        return torch.stack((tensor, -tensor), dim=-1)[..., 0]
+
+
+def situations(name: str, hole: Hole, **axes: Sequence[Value]) -> tuple[Probe, ...]:
+    """The probes of a hole, one for each row; ``axes`` are the hole's own."""
+    shared = _Shared()
+    return tuple(_probe(name, hole, row, shared) for row in covering(tuple((AXES | axes).items())))
+
+
+@dataclass
+class _Shared:
+    """The objects that a hole's situations share, of the last solution."""
+
+    solution: Solution = None
+    made: dict[object, Any] = field(default_factory=dict)
+
+    def of(self, solution: Solution) -> dict[object, Any]:
+        if solution is not self.solution:
+            self.solution, self.made = solution, {}
+        return self.made
+
+
+def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
+    def asked(solution: Solution) -> Mapping[str, object]:
+        made, earlier = shared.of(solution), {}
+        if row["asked"]:
+            earlier = dict(hole(solution, Situation(row, made, 1)))
+        kept = {key: each.clone() for key, each in earlier.items() if isinstance(each, Tensor)}
+        values = dict(hole(solution, Situation(row, made)))
+        now = {key: torch.as_tensor(earlier[key]) for key in kept}
+        changed = [not each.nan_to_num().equal(now[key].nan_to_num()) for key, each in kept.items()]
+        return {"The second call changes the answer of the first": any(changed), **values}
+
+    made = probe(f"{name}: {_text(row)}", asked)
+    made.situation = row  # type: ignore[attr-defined]
+    return made
+
+
+def _text(row: Mapping[str, Value]) -> str:
+    """The row in words; sizes have their names."""
+    words = (str(x) if isinstance(x, str) else f"{name} {x:g}" for name, x in row.items())
+    return ", ".join(word for word in words if word not in ("", "float64"))
+
+
+@cache
+def covering(axes: tuple[tuple[str, Sequence[Value]], ...]) -> list[dict[str, Value]]:
+    """Rows in which each two values of two axes meet; the first row has the usual values.
+
+    >>> rows = covering((("a", (0, 1)), ("b", (0, 1)), ("c", (0, 1))))
+    >>> len(rows), sorted({(row["a"], row["c"]) for row in rows})
+    (4, [(0, 0), (0, 1), (1, 0), (1, 1)])
+    """
+    values = [[(name, each) for each in choices] for name, choices in axes]
+    missing = dict.fromkeys(x for axes in combinations(values, 2) for x in product(*axes))
+    order, rows, draw = [name for name, _ in axes], [], Random(0)
+    row = [choices[0] for choices in values]
+    while True:
+        rows.append(dict(row))
+        for pair in combinations(row, 2):
+            missing.pop(pair, None)
+        if not missing:
+            return rows
+        fixed = next(iter(missing))
+        row = list(fixed)
+        for choices in draw.sample(values, len(values)):
+            if choices[0][0] in (fixed[0][0], fixed[1][0]):
+                continue
+            shuffled = draw.sample(choices, len(choices))
+            new = [sum((a, b) in missing or (b, a) in missing for b in row) for a in shuffled]
+            row.append(shuffled[new.index(max(new))])
+        row.sort(key=lambda each: order.index(each[0]))
