@@ -55,6 +55,7 @@ class SpanPlacement:
         for text, best, row in zip(texts, translations, rows, strict=True):
             first, *others = ([next(rest) for _ in parts] for parts in row)
             kept = [first, *(parts for parts in others if not any(map(_is_faulty, parts)))]
+            kept = [[_as_typed(part, text) for part in parts] for parts in kept]
             same = [tuple(parts) for parts in kept] == [
                 each.segments for each in (best, *best.alternatives)
             ]
@@ -160,6 +161,21 @@ def _named(part: SegmentTranslation) -> SegmentTranslation:
         if mark.stand_in:
             text = text.replace(mark.stand_in, marked.text[mark.start : mark.end])
     return replace(part, segment=replace(part.segment, text=marked.text), text=text)
+
+
+def _as_typed(part: SegmentTranslation, text: str) -> SegmentTranslation:
+    """The translation with the spans as somebody has typed them, before the normalisation."""
+    marked, places, target = part.segment.marked, part.segment.places, part.text
+    if marked is None or part.segment.is_bare:
+        return part
+    for mark in marked.marks:
+        read, typed = (
+            marked.text[mark.start : mark.end],
+            text[places[mark.start] : places[mark.end]],
+        )
+        if read != typed.rstrip():
+            target = target.replace(read, typed.rstrip())
+    return part if target == part.text else replace(part, text=target, alignment=None)
 
 
 def _accelerated(part: SegmentTranslation, least: int) -> SegmentTranslation:

@@ -112,14 +112,14 @@ def with_places(text: str) -> Normalised:
     end = 0
     for cluster, stands in _clusters(text):
         joined = unicodedata.normalize("NFC", cluster)
-        alike = len(joined) == len(cluster)
+        fewer = len(cluster) - len(joined)  # the first character is composed of more characters
         for number, character in enumerate(joined):
             if character.isspace():
                 if not characters or characters[-1] == " ":
                     continue
                 character = " "
             characters.append(character)
-            places.append(stands[number] if alike else stands[0])
+            places.append(stands[max(0, fewer + number) if number else 0])
         if not cluster.isspace():
             end = stands[-1] + 1
     if characters[-1:] == [" "]:

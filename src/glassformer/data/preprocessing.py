@@ -310,7 +310,7 @@ class _Cutter:
         halves = match[0].split(match["sign"])
         word = "".join(halves)
         whole, *parts = map(len, self.tokenizer.encode_batch([word, *halves], prefixed=False))
-        is_sign = not halves[0] or word.istitle() or whole < sum(parts) - 1
+        is_sign = halves[0][-1:] in ("", "-") or word.istitle() or whole < sum(parts) - 1
         place = match.start("sign")
         spans = (span for span in protected_spans(text) if span.start < place < span.end)
         opaque = any(span.kind != "code" or text[span.start] == "`" for span in spans)
