@@ -37,7 +37,7 @@ RIGHT = {
     "1e-09 -> -1e-09": "the difference of the steps is below all tolerances",
     "torch.set_grad_enabled(True) tokens": "greedy runs without gradients, and restores the switch",
     "greedy: a constant changed: 0 -> -1": "the last column of one is the first",
-    "best_continuations: a constant changed: True -> False": "the sort is needed by no caller",
+    "best_continuations: a constant changed: True -> False": "the lists have equal lengths",
     "following.tolist() -> following": "a tensor of numbers serves as the numbers do",
     "observe": "no lesson has an observer",
     "rules -> length_penalty": "no lesson has an observer",
