@@ -123,10 +123,11 @@ class Situation:
     def module(self, make: Callable[[], nn.Module]) -> Any:
         """An object with random weights, which all situations share that make it alike."""
         made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
-        if made_by not in self.made:
+        new = made_by not in self.made
+        if new:
             self.made[made_by] = filled(make()).to(self.dtype)
         module = self.made[made_by].train(bool(self.axes["mode"]))
-        return module if module in running().modules else observed(module)
+        return observed(module) if new or module not in running().modules else module
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""
