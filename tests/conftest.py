@@ -51,6 +51,13 @@ def pytest_runtest_setup():
     tests.shapes.calls.clear()
 
 
+@pytest.fixture
+def nightly(request):
+    """A test that takes long, or looks where ``make test`` has looked: the nightly profile's."""
+    if request.config.getoption("--hypothesis-profile") != "nightly":
+        pytest.skip("only in the nightly profile")
+
+
 def pytest_ignore_collect(collection_path, config):
     return (config.getoption("fast") and is_slow(collection_path)) or None
 

@@ -49,6 +49,7 @@ def image(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("nightly")
 def test_each_command_runs_and_the_image_s_program_serves(image, bundle_directory):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -176,10 +176,9 @@ def test_an_exact_translator_knows_its_texts_and_symbols_alone():
     assert [engine.answer(text) for text in texts] == expected
 
 
-def test_decorations_of_trained_bundles(request):
+@pytest.mark.usefixtures("nightly")
+def test_decorations_of_trained_bundles():
     """Prints all families with wrong cases, and fails for those that must hold."""
-    if request.config.getoption("--hypothesis-profile") != "nightly":
-        pytest.skip("only the nightly profile reads trained bundles")
     if not (named := os.environ.get(BUNDLES)):
         pytest.skip(f"no trained bundle: name the demo's and others in {BUNDLES}")
     failing = []
