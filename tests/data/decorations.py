@@ -132,7 +132,8 @@ def _blocks() -> list[str]:
 @cache
 def _signs() -> str:
     codes = (*range(0xA1, 0x100), *range(0x2010, 0x2C00), *range(0x1F300, 0x1FAF0))
-    return "".join(filter(lambda sign: _is_alone(sign, "So", "Sm", "Sc"), map(chr, codes)))
+    signs = filter(lambda sign: _is_alone(sign, "So", "Sm", "Sc"), map(chr, codes))
+    return "".join(sign for sign in signs if sign not in f"{SLOT}⏎")
 
 
 def _is_alone(character: str, *kinds: str) -> bool:
