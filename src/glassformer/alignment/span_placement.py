@@ -15,9 +15,10 @@ from glassformer.alignment.align import align
 from glassformer.alignment.cross_attention import UnalignedError
 from glassformer.alignment.restoring import restored
 from glassformer.alignment.term_placement import TermPlacement
+from glassformer.data.accelerators import with_key
 from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.words import Link, words
+from glassformer.data.words import Link
 from glassformer.decoding.engine import SearchOptions
 from glassformer.text_engine import SegmentTranslation, Translation, with_alternatives
 
@@ -105,7 +106,10 @@ class SpanPlacement:
                     part = replace(part, segment=segment, text=text, alignment=moved)
                     if not _is_faulty(part):
                         break
-            yield _accelerated(part, least) if part.segment.accelerator else part
+            if mark := part.segment.accelerator:
+                text = with_key(part.text, *mark, least=least)
+                part = replace(part, text=text, alignment=None)
+            yield part
 
 
 def _is_faulty(part: SegmentTranslation) -> bool:
@@ -176,24 +180,6 @@ def _as_typed(part: SegmentTranslation, text: str) -> SegmentTranslation:
         if read != typed.rstrip():
             target = target.replace(read, typed.rstrip())
     return part if target == part.text else replace(part, text=target, alignment=None)
-
-
-def _accelerated(part: SegmentTranslation, least: int) -> SegmentTranslation:
-    """The translation with the accelerator at a word that begins with its letter, or at the first.
-
-    A translation without Latin letters has the accelerator in parentheses, before the last signs.
-    """
-    sign, letter = part.segment.accelerator[0], part.segment.accelerator[1]
-    text = part.text
-    starts = [start for start, _ in words(text) if start >= least and text[start].isalpha()]
-    alike = [start for start in starts if text[start].lower() == letter.lower()]
-    place = next(iter(alike + starts), None)
-    if place is None or text[place].lower() == text[place].upper():
-        place = len(text.rstrip(" .:…"))
-        text = f"{text[:place]}({sign}{letter.upper()}){text[place:]}"
-    else:
-        text = text[:place] + sign + text[place:]
-    return replace(part, text=text, alignment=None)
 
 
 def _is_code(span: ProtectedSpan, text: str) -> bool:

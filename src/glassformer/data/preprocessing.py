@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from glassformer.data.accelerators import key_place
 from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.capitals import in_known_case
 from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalisation, Normalised, with_places
-from glassformer.data.protected import mark_of, protected_spans
+from glassformer.data.protected import mark_of
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Span, has_letters, is_unspaced
+from glassformer.data.words import Span, has_letters, is_unspaced, replaced
 
 __all__ = [
     "LONGEST_SOURCE",
@@ -43,8 +44,6 @@ _CELL = re.compile(
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
 _CODE = re.compile(r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})")
-_SIGN = re.compile("[_&]")
-_ACCELERATOR = re.compile(r"(?<![\w&-])(?:[^\W\d_]|-)*(?P<sign>[_&])(?:[^\W\d_]|-)+(?![\w;&(])")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
@@ -273,10 +272,11 @@ class _Cutter:
         text = part.strip()
         start += part.index(text)
         places = line.places[start : start + len(text) + 1]
-        known, accelerator = self.preprocessing.known, self._accelerator(text)
-        if accelerator >= 0:
-            text = text[:accelerator] + text[accelerator + 1 :]
-            places = [*places[:accelerator], *places[accelerator + 1 :]]
+        known, accelerator = self.preprocessing.known, ""
+        key = key_place(text, self.tokenizer) if self.protect else None
+        if key is not None:
+            accelerator, text = text[key : key + 2], text[:key] + text[key + 1 :]
+            places = [*places[:key], *places[key + 1 :]]
         spans = (known or _USUAL).spans_in(text)
         spans = [span for span in spans if (known or _USUAL).reads(text, span) != "text"]
         first, last = 0, len(text)
@@ -293,28 +293,10 @@ class _Cutter:
         marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
         if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
-            typed = part.strip()[accelerator : accelerator + 2]
-            sign = typed if first < accelerator < last else ""
             places = places[first : last + 1]
+            accelerator = accelerator if key and first < key < last else ""
             shown = bare if "opaque" in readings else marked.shown if marked else read
-            yield Segment(shown, places, [], capitals, marked, sign)
-
-    def _accelerator(self, text: str) -> int:
-        """The place of the sign of the accelerator, as in "Cu_t" or "Save &as", or -1.
-
-        A sign inside a word is one if the word has a capital, or comes apart less without the sign.
-        """
-        signs = len(_SIGN.findall(text)) if self.protect else 0
-        if signs != 1 or not (match := _ACCELERATOR.search(text)):
-            return -1
-        halves = match[0].split(match["sign"])
-        word = "".join(halves)
-        whole, *parts = map(len, self.tokenizer.encode_batch([word, *halves], prefixed=False))
-        is_sign = halves[0][-1:] in ("", "-") or word.istitle() or whole < sum(parts) - 1
-        place = match.start("sign")
-        spans = (span for span in protected_spans(text) if span.start < place < span.end)
-        opaque = any(span.kind != "code" or text[span.start] == "`" for span in spans)
-        return place if is_sign and not opaque else -1
+            yield Segment(shown, places, [], capitals, marked, accelerator)
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""
@@ -337,9 +319,8 @@ class _Cutter:
             if len(lowered) == len(text):
                 read, capitals = lowered, True
         read = in_known_case(read, self.tokenizer)
-        for mark in marks:
-            read = read[: mark.start] + text[mark.start : mark.end] + read[mark.end :]
-        return read, capitals
+        spans = [(mark.start, mark.end) for mark in marks]
+        return replaced(read, [(span, text[slice(*span)]) for span in spans]), capitals
 
 
 def joined(

@@ -19,6 +19,7 @@ __all__ = [
     "is_unspaced",
     "knows_no_word",
     "pharaoh",
+    "replaced",
     "subword_spans",
     "unknown_characters",
     "unknown_letters",
@@ -169,6 +170,19 @@ def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[S
             places[start + step] = min(first + step, last)
         places[end] = last
     return [(places[start], places[end]) for start, end in spans]
+
+
+def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
+    """The text with new parts in place of spans; ``changes`` come in the order of spans.
+
+    >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
+    'The dog sits.'
+    """
+    parts, place = [], 0
+    for (start, end), new in changes:
+        parts += [text[place:start], new]
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def pharaoh(source: str, target: str, links: Iterable[Link]) -> str:

@@ -14,9 +14,8 @@ from typing import Literal, Unpack
 
 from glassformer.alignment.restoring import restored
 from glassformer.data.bare_text import VOID, BareText, Mark
-from glassformer.data.words import Span, has_letters
+from glassformer.data.words import Span, has_letters, replaced
 from glassformer.text_engine import Translation
-from glassformer.tools.documents.files.content import replaced
 from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["Page", "translated_html"]

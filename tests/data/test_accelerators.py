@@ -5,12 +5,12 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.data.protected import protected_spans
-from glassformer.tools.documents.files.accelerators import (
+from glassformer.data.accelerators import (
     accelerator_sign,
     with_accelerator,
     without_accelerator,
 )
+from glassformer.data.protected import protected_spans
 from tests.tables import every
 
 WORDS = st.text(st.sampled_from("abcdeéß"), min_size=2, max_size=6)
