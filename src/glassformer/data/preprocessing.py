@@ -277,17 +277,16 @@ class _Cutter:
         if key is not None:
             accelerator, text = text[key : key + 2], text[:key] + text[key + 1 :]
             places = [*places[:key], *places[key + 1 :]]
-        spans = (known or _USUAL).spans_in(text)
-        spans = [span for span in spans if (known or _USUAL).reads(text, span) != "text"]
+        found = (known or _USUAL).spans_in(text)
+        spans = {x: way for x in found if (way := (known or _USUAL).reads(text, x)) != "text"}
         first, last = 0, len(text)
         if known and self.preprocessing.lengths and text:
-            first, last = known.edges.span(text, spans)
+            first, last = known.edges.span(text, [*spans])
         inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
-        readings = [(known or _USUAL).reads(text, span) for span in inside]
         names = (name for n in count() if (name := f"{{{n}}}") not in text)
         marks = tuple(
-            replace(mark_of(text, span, first), stand_in=next(names) * (reading == "renamed"))
-            for span, reading in zip(inside, readings, strict=True)
+            replace(mark_of(text, span, first), stand_in=next(names) * (spans[span] == "renamed"))
+            for span in inside
         )
         read, capitals = self._read(text[first:last], marks)
         marked = BareText(read, marks) if marks else None
@@ -295,7 +294,8 @@ class _Cutter:
         if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
             places = places[first : last + 1]
             accelerator = accelerator if key and first < key < last else ""
-            shown = bare if "opaque" in readings else marked.shown if marked else read
+            opaque = any(spans[span] == "opaque" for span in inside)
+            shown = bare if opaque else marked.shown if marked else read
             yield Segment(shown, places, [], capitals, marked, accelerator)
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
