@@ -27,7 +27,7 @@ from glassformer.text_engine import SegmentTranslation, Translation, with_altern
 __all__ = ["SpanPlacement"]
 
 _Parts: TypeAlias = tuple[SegmentTranslation, ...]
-_CODE = frozenset("%{<$#@&")  # signs of placeholders and tags, without which no span is invented
+_CODE = frozenset("%{<[$#@&")  # signs of placeholders and tags, without which no span is invented
 _PERCENT = re.compile(r"(?<!\d)%[^\W\d_]")  # a placeholder of C, or the model's trial of one
 
 

@@ -186,7 +186,8 @@ class Preprocessing:
     def _units(self, text: str, cutter: "_Cutter", split: bool) -> Iterator[Segment]:
         """The segments of a text, without ids and without a limit of length."""
         for line in self._lines(text, split):
-            for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
+            whole = [(0, len(line.text))]
+            for start, end in self._parts(line.text) if split and self.lengths else whole:
                 yield from cutter.unit(line, start, end)
 
     def patterns(self) -> dict[str, object] | None:
@@ -220,13 +221,6 @@ class Preprocessing:
                     line = self.known.with_twins(line) if self.known else line
                 yield line
 
-    def _parts(self, line: str) -> Iterator[Span]:
-        """The spans of a line that the model translates one by one, such as sentences."""
-        if self.lengths is None:
-            yield 0, len(line)
-        else:
-            yield from self._groups(line, self._mark(line), len(line))
-
     def _mark(self, line: str) -> int:
         """The length of the marks at the beginning of a line, such as "> " and "1. ".
 
@@ -240,15 +234,15 @@ class Preprocessing:
             end = mark.end()
         return end
 
-    def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
-        """The spans of a part of a line that the model translates at once.
+    def _parts(self, line: str) -> Iterator[Span]:
+        """The spans of a line, after its marks, that the model translates one by one.
 
         A span is one sentence, or several sentences of at most ``lengths.longest`` characters.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
-        first = last = start
+        start = first = last = self._mark(line)
         language = self.languages[0] if self.languages else None
-        for place, stop in sentence_spans(line[start:end], language):
+        for place, stop in sentence_spans(line[start:], language):
             if start + place > first and start + stop - first > together:
                 yield first, start + place
                 first = start + place
