@@ -128,6 +128,7 @@ def test_where_a_mark_goes(target, source, sign, expected):
         ("see https://a.org/?a=1&b=2", "&"),
         ("black & white", "&"),
         ("%_d", "_"),
+        ("Type `Cu_t` to cut", "_"),
         ("A long sentence of a manual has names such as gnc_numeric, and tells about " * 2, "_"),
     ],
 )

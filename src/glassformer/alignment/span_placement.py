@@ -143,8 +143,8 @@ def _is_faulty(part: SegmentTranslation) -> bool:
 
 def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslation:
     """The translation without placeholders and tags that the text lacks, from a place on."""
-    if part.segment.marked and not part.segment.is_bare:
-        return part
+    if _CODE.isdisjoint(part.text) or (part.segment.marked and not part.segment.is_bare):
+        return part  # most texts
     marks = [
         Mark(span.start, span.end)
         for span in protected_spans(part.text)

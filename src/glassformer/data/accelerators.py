@@ -88,13 +88,12 @@ def key_place(text: str, tokenizer: Tokenizer) -> int | None:
     """
     for sign in _DOUBLES:
         place = _place(text, sign)
-        word = re.search(rf"(?<!\w)({_LETTER}*){sign}({_LETTER}+)(?![\w;&(])", text)
-        if place is None or word is None or word.end(1) != place:
-            continue
-        whole = word[1] + word[2]
-        rows = tokenizer.encode_batch([whole, word[1], word[2]], prefixed=False)
-        if not word[1] or whole.istitle() or len(rows[0]) < len(rows[1]) + len(rows[2]) - 1:
-            return place
+        pattern = rf"(?<!\w)({_LETTER}*){sign}({_LETTER}+)(?![\w;&(])"
+        if place is not None and (word := re.search(pattern, text)) and word.end(1) == place:
+            whole = word[1] + word[2]
+            rows = tokenizer.encode_batch([whole, word[1], word[2]], prefixed=False)
+            if not word[1] or whole.istitle() or len(rows[0]) < len(rows[1]) + len(rows[2]) - 1:
+                return place
     return None
 
 
@@ -140,11 +139,12 @@ def _place(text: str, sign: str) -> int | None:
 
 def _hidden(text: str, *, code: bool = False) -> str:
     """The text with spaces in place of its protected spans, but of emphasis and names of code."""
-    changes = []
-    for span in protected_spans(text):
-        part = span.text_of(text)
-        if code or span.kind != "code" or part[0] == "`":
-            changes += [((span.start, span.end), " " * len(part))] * (span.kind != "emphasis")
+    changes = [
+        ((span.start, span.end), " " * (span.end - span.start))
+        for span in protected_spans(text)
+        if span.kind not in ("code", "emphasis")
+        or (span.kind == "code" and (code or text[span.start] == "`"))
+    ]
     return replaced(text, changes)
 
 
