@@ -207,12 +207,9 @@ class Preprocessing:
         """The lines of a text, or the cells of a table's lines."""
         parted = _CODE.sub(lambda code: "\t" * len(code[0]), text) if split else text
         for match in _LINE.finditer(parted):
-            if not split or self.lengths is None:
-                cells = iter([match])
-            else:
-                cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
-                cells = cell.finditer(parted, *match.span())
-            for each in cells:
+            cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
+            cell = cell if split and self.lengths else _LINE
+            for each in cell.finditer(parted, *match.span()):
                 first = each.start()
                 line = Normalised(each.group(), range(first, each.end() + 1))
                 if self.normalisation == "text":
@@ -307,12 +304,9 @@ class _Cutter:
         """The text in the case that the model knows, but for marks; whether it is in capitals."""
         if self.preprocessing.normalisation == "none":
             return text, False
-        read, capitals = text, False
-        if text.isupper() and len(_WORD.findall(text)) > 1:  # several words
-            lowered = text[0] + text[1:].lower()
-            if len(lowered) == len(text):
-                read, capitals = lowered, True
-        read = in_known_case(read, self.tokenizer)
+        lowered = text[:1] + text[1:].lower()
+        capitals = text.isupper() and len(lowered) == len(text) and len(_WORD.findall(text)) > 1
+        read = in_known_case(lowered if capitals else text, self.tokenizer)
         spans = [(mark.start, mark.end) for mark in marks]
         return replaced(read, [(span, text[slice(*span)]) for span in spans]), capitals
 
