@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from glassformer.data.accelerators import (
     accelerator_sign,
     with_accelerator,
+    with_key,
     without_accelerator,
 )
 from glassformer.data.protected import protected_spans
@@ -79,6 +80,11 @@ def test_the_rest_of_the_translation_stays(label, target):
 
     assert length in (1, 4, 5)
     assert any(marked[:n] + marked[n + length :] == target for n in range(len(target) + 1))
+
+
+@given(st.text("a打…. \t", max_size=6), st.integers(0, 6))
+def test_no_mark_goes_into_the_beginning_that_somebody_has_typed(target, least):
+    assert with_key(target, "_", "a", least=least).startswith(target[:least])
 
 
 @given(labels())

@@ -98,7 +98,7 @@ def key_place(text: str, tokenizer: Tokenizer) -> int | None:
 
 
 def with_key(target: str, sign: str, key: str, *, least: int = 0) -> str:
-    """The translation with the mark of a key, which stands before no word before ``least``.
+    """The translation with the mark of a key, at or after the place ``least``.
 
     >>> with_key("%s sichern", "_", "S"), with_key("另存为…", "_", "A")
     ('%s _sichern', '另存为(_A)…')
@@ -106,7 +106,7 @@ def with_key(target: str, sign: str, key: str, *, least: int = 0) -> str:
     free = _hidden(target, code=True)
     starts = [word.start() for word in _WORD.finditer(free, least)]
     if not starts or any(map(_is_other_letter, free)):
-        place = len(target.partition("\t")[0].rstrip(_END))
+        place = max(least, len(target.partition("\t")[0].rstrip(_END)))
         key = key.upper() if len(key.upper()) == 1 else key  # not "SS" for "ß"
         space = " " * (target[:place][-1:] != free[:place][-1:])  # after a span
         return f"{target[:place]}{space}({sign}{key}){target[place:]}"
