@@ -10,11 +10,7 @@ from collections.abc import Iterator
 from gettext import c2py
 from typing import NamedTuple
 
-from glassformer.data.accelerators import (
-    accelerator_sign,
-    with_accelerator,
-    without_accelerator,
-)
+from glassformer.data.accelerators import accelerator_sign, with_accelerator, without_accelerator
 from glassformer.data.protected import protected_spans
 from glassformer.data.words import Span, replaced
 from glassformer.support.errors import InputError
