@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import fsum, inf
 from textwrap import shorten
 
@@ -208,9 +207,9 @@ class TextEngine:
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments of each text, with protected spans if the engine ``protects``."""
-        limit, protect = self.longest, self.protects
-        cut = partial(self.preprocessing.segments, limit=limit, split=split, protect=protect)
-        return cut(texts, self.source)
+        return self.preprocessing.segments(
+            texts, self.source, limit=self.longest, split=split, protect=self.protects
+        )
 
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]

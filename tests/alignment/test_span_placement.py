@@ -147,6 +147,7 @@ def test_lost_doubled_and_invented_spans_are_faults(first, text):
         ("{a} x {b} y", "{b} xx {a} yy", "{b} xx {a} yy"),
         ("x %1$s y %2$s z", "%2$s %1$s z", "%2$s %1$s z"),
         ("x %s y %d z", "%d %s z", "xx %s yy %d zz"),
+        ("x %s y %d z", "%ssss %s %d z", "xx %s yy %d zz"),  # a stray sign of no placeholder
     ],
 )
 def test_only_spans_with_a_name_or_number_change_places(source, first, text):
@@ -154,7 +155,7 @@ def test_only_spans_with_a_name_or_number_change_places(source, first, text):
     assert translated(answers, source).text == text
 
 
-@every("target", ["a %s dog", "a dog %s", "{x} a dog", "a <b>dog"])
+@every("target", ["a %s dog", "a dog %s", "{x} a dog", "a <b>dog", "a [b]dog[/b]"])
 def test_an_invented_span_goes(target):
     assert translated({"ein Hund": [target]}, "ein Hund").text == "a dog"
 

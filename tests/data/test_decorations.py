@@ -146,7 +146,7 @@ def test_a_decorated_text_is_the_same_by_all_ways(seed):
         kept = [place for place, case in enumerate(chosen) if fits(way, case.source)]
         written = translated(translator(), [chosen[place] for place in kept], way)
         for place, text in zip(kept, written, strict=True):
-            if way == "po" and INVENTED in expected[place] and not text:
+            if way == "po" and INVENTED.split()[0] in expected[place] and not text:
                 continue  # a message without a translation, because a placeholder is wrong
             assert text.replace("\r\n", "\n") == expected[place].replace("\r\n", "\n"), way
 

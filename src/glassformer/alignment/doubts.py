@@ -2,11 +2,10 @@
 
 import re
 import sys
-from collections import Counter
 
 from glassformer.bundle import Bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES
-from glassformer.data.protected import protected_spans
+from glassformer.data.protected import lost_spans, protected_spans
 from glassformer.data.words import knows_no_word, unknown_letters, words
 from glassformer.text_engine import Translation
 
@@ -34,10 +33,12 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
     letters = unknown_letters(tokenizer, source)  # none for most texts
     letters = letters and unknown_letters(tokenizer, _read(bundle, source))
     letters += unknown_letters(bundle.target_tokenizer, target)
+    varied = {span.text_of(source) for span in protected_spans(source) if span.kind in _VARIED}
+    lost = [part for part in lost_spans(source, target) if part not in varied]
     for reason, items in (
         ("The training had hardly any text with these letters", letters),
         ("The translation lacks these numbers of the text", lost_numbers(source, target)),
-        ("The translation lacks these parts, which should stay", _lost_spans(source, target)),
+        ("The translation lacks these parts, which should stay", lost),
     ):
         if items:
             names = [*dict.fromkeys(items)]
@@ -69,15 +70,6 @@ def _read(bundle: Bundle, source: str) -> str:
     tokenizer = bundle.source_tokenizer
     [row] = bundle.preprocessing.segments([source], tokenizer, limit=sys.maxsize, split=False)
     return " ".join(segment.text for segment in row)
-
-
-def _lost_spans(source: str, target: str) -> list[str]:
-    """The protected spans that the target lacks."""
-    wanted, there = (
-        Counter(text[s.start : s.end] for s in protected_spans(text) if s.kind not in _VARIED)
-        for text in (source, target)
-    )
-    return list(wanted - there)
 
 
 def lost_numbers(source: str, target: str) -> list[str]:

@@ -107,22 +107,13 @@ class _Linked:
         before = bisect_right(self._words, place, key=lambda word: word[1]) - 1
         after = bisect_left(self._words, place, key=lambda word: word[0])
         sides: list[tuple[float, int]] = []
-        if before >= 0:
-            weight, targets = self._surest_of(self._words[before])
-            distance = place - self._words[before][1]
-            sides.append((weight / (1 + distance), max(end for _, end in targets)))
-        if after < len(self._words):
-            weight, targets = self._surest_of(self._words[after])
-            distance = self._words[after][0] - place
-            sides.append((weight / (1 + distance), min(start for start, _ in targets)))
+        for number, end, nearest in ((before, 1, max), (after, 0, min)):
+            for word in self._words[number : number + 1] if number >= 0 else []:
+                weight = max(link.weight for link in self._links[word])
+                targets = [x.target[end] for x in self._links[word] if x.weight == weight]
+                weight *= 1 if self._texts[0][word[0]].isalnum() else _PUNCTUATION
+                sides.append((weight / (1 + abs(place - word[end])), nearest(targets)))
         return max(sides, default=(0.0, most), key=lambda side: side[0])[1]
-
-    def _surest_of(self, word: Span) -> tuple[float, list[Span]]:
-        """The weight and the targets of a source word's surest links."""
-        links = self._links[word]
-        weight = max(link.weight for link in links)
-        sure = weight * (1 if self._texts[0][word[0]].isalnum() else _PUNCTUATION)
-        return sure, [link.target for link in links if link.weight == weight]
 
 
 class _Placing:

@@ -5,6 +5,7 @@ doubles or invents a span, the model reads the segment again, without spans. The
 the spans back.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,16 +16,19 @@ from glassformer.alignment.align import align
 from glassformer.alignment.cross_attention import UnalignedError
 from glassformer.alignment.restoring import restored
 from glassformer.alignment.term_placement import TermPlacement
+from glassformer.data.accelerators import with_key
 from glassformer.data.bare_text import BareText, Mark
+from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.words import Link, words
+from glassformer.data.words import Link
 from glassformer.decoding.engine import SearchOptions
 from glassformer.text_engine import SegmentTranslation, Translation, with_alternatives
 
 __all__ = ["SpanPlacement"]
 
 _Parts: TypeAlias = tuple[SegmentTranslation, ...]
-_CODE = frozenset("%{<$#@&")  # signs of placeholders and tags, without which no span is invented
+_CODE = frozenset("%{<[$#@&")  # signs of placeholders and tags, without which no span is invented
+_PERCENT = re.compile(r"(?<!\d)%[^\W\d_]")  # a placeholder of C, or the model's trial of one
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,6 @@ class SpanPlacement:
         with suppress(UnalignedError):
             links = iter(align(self.terms.bundle, sources, targets) if bare else [])
         for part, least in cleaned:
-            part = _named(part)
             if marked := part.segment.marked if part.segment.is_bare else None:
                 segment, read = replace(part.segment, text=marked.text), part.text
                 for given in (next(links), None):
@@ -105,7 +108,10 @@ class SpanPlacement:
                     part = replace(part, segment=segment, text=text, alignment=moved)
                     if not _is_faulty(part):
                         break
-            yield _accelerated(part, least) if part.segment.accelerator else part
+            if mark := part.segment.accelerator:
+                text = with_key(part.text, *mark, least=least)
+                part = replace(part, text=text, alignment=None)
+            yield part
 
 
 def _is_faulty(part: SegmentTranslation) -> bool:
@@ -113,15 +119,10 @@ def _is_faulty(part: SegmentTranslation) -> bool:
     marked, target = part.segment.marked, part.text
     if marked is None or part.segment.is_bare:
         return False
-    named = part.segment.text == marked.text
-    texts = [
-        (mark, marked.text[mark.start : mark.end] if named else mark.shown_in(marked.text))
-        for mark in marked.marks
-    ]
-    spans = protected_spans(target)
+    texts, spans = _spans_read(part.segment), protected_spans(target)
     found = [span.text_of(target) for span in spans]
-    counts, wanted = Counter(found), Counter(text for _, text in texts)
-    for mark, text in texts:
+    counts, wanted = Counter(found), Counter(texts)
+    for mark, text in zip(marked.marks, texts, strict=True):
         if mark.kind == "measure":
             number = max(counts[text], measures(text, target))
             wrong = number < wanted[text]
@@ -131,8 +132,11 @@ def _is_faulty(part: SegmentTranslation) -> bool:
             wrong = counts[text] != wanted[text]
         if wrong:
             return True
-    ordered = [text for mark, text in texts if mark.ordered or mark.kind == "tag"]
+    pairs = zip(marked.marks, texts, strict=True)
+    ordered = [text for mark, text in pairs if mark.ordered or mark.kind == "tag"]
     if ordered != [text for text in found if text in ordered]:
+        return True
+    if len(_PERCENT.findall(target)) > len(_PERCENT.findall(part.segment.text)):
         return True
     return any(_is_code(span, target) and span.text_of(target) not in wanted for span in spans)
 
@@ -140,7 +144,7 @@ def _is_faulty(part: SegmentTranslation) -> bool:
 def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslation:
     """The translation without placeholders and tags that the text lacks, from a place on."""
     if _CODE.isdisjoint(part.text) or (part.segment.marked and not part.segment.is_bare):
-        return part
+        return part  # most texts
     marks = [
         Mark(span.start, span.end)
         for span in protected_spans(part.text)
@@ -151,49 +155,27 @@ def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslatio
     return replace(part, text=BareText(part.text, tuple(marks)).bare) if marks else part
 
 
-def _named(part: SegmentTranslation) -> SegmentTranslation:
-    """The translation with the spans in the place of their stand-ins."""
-    marked = part.segment.marked
-    if marked is None or part.segment.text in (marked.text, marked.bare) or _is_faulty(part):
-        return part
-    text = part.text
-    for mark in marked.marks:
-        if mark.stand_in:
-            text = text.replace(mark.stand_in, marked.text[mark.start : mark.end])
-    return replace(part, segment=replace(part.segment, text=marked.text), text=text)
+def _spans_read(segment: Segment) -> list[str]:
+    """The spans of a segment, or their stand-ins if the model reads these."""
+    marked = segment.marked
+    if marked is None or segment.is_bare:
+        return []
+    if segment.text == marked.text:
+        return [marked.text[mark.start : mark.end] for mark in marked.marks]
+    return [mark.shown_in(marked.text) for mark in marked.marks]
 
 
 def _as_typed(part: SegmentTranslation, text: str) -> SegmentTranslation:
-    """The translation with the spans as somebody has typed them, before the normalisation."""
+    """The translation with the spans as somebody has typed them, in place of the spans read."""
     marked, places, target = part.segment.marked, part.segment.places, part.text
-    if marked is None or part.segment.is_bare:
+    if marked is None:
         return part
-    for mark in marked.marks:
-        read, typed = (
-            marked.text[mark.start : mark.end],
-            text[places[mark.start] : places[mark.end]],
-        )
-        if read != typed.rstrip():
-            target = target.replace(read, typed.rstrip())
-    return part if target == part.text else replace(part, text=target, alignment=None)
-
-
-def _accelerated(part: SegmentTranslation, least: int) -> SegmentTranslation:
-    """The translation with the accelerator at a word that begins with its letter, or at the first.
-
-    A translation without Latin letters has the accelerator in parentheses, before the last signs.
-    """
-    sign, letter = part.segment.accelerator[0], part.segment.accelerator[1]
-    text = part.text
-    starts = [start for start, _ in words(text) if start >= least and text[start].isalpha()]
-    alike = [start for start in starts if text[start].lower() == letter.lower()]
-    place = next(iter(alike + starts), None)
-    if place is None or text[place].lower() == text[place].upper():
-        place = len(text.rstrip(" .:…"))
-        text = f"{text[:place]}({sign}{letter.upper()}){text[place:]}"
-    else:
-        text = text[:place] + sign + text[place:]
-    return replace(part, text=text, alignment=None)
+    for mark, read in zip(marked.marks, _spans_read(part.segment), strict=True):
+        target = target.replace(read, text[places[mark.start] : places[mark.end]].rstrip())
+    if target == part.text:
+        return part
+    segment = replace(part.segment, text=marked.text)
+    return replace(part, segment=segment, text=target, alignment=None)
 
 
 def _is_code(span: ProtectedSpan, text: str) -> bool:

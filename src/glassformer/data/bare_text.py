@@ -8,10 +8,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Literal
 
-from glassformer.data.words import Span
+from glassformer.data.words import Span, replaced
 
 __all__ = ["VOID", "BareText", "Mark", "Node"]
 
@@ -85,10 +85,8 @@ class BareText:
     @property
     def shown(self) -> str:
         """The text with stand-ins."""
-        edges = [0, *(place for mark in self.marks for place in (mark.start, mark.end)), None]
-        gaps = [self.text[slice(*gap)] for gap in zip(edges[::2], edges[1::2], strict=True)]
-        marks = [mark.shown_in(self.text) for mark in self.marks]
-        return "".join(chain(*zip(gaps, [*marks, ""], strict=True)))
+        marks = [((mark.start, mark.end), mark.shown_in(self.text)) for mark in self.marks]
+        return replaced(self.text, marks)
 
     @cached_property
     def kept(self) -> list[int]:

@@ -115,17 +115,15 @@ def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
         return text
     bare = [*text]
     for span in spans:
-        tag, length = text[span.start : span.start + 2], span.end - span.start
-        amount = span.kind == "placeholder" and tag[0] == "$" and tag[1:].isdigit()  # such as "$5"
-        if amount or span.kind == "measure":
+        part, is_named = span.text_of(text), span.kind == "placeholder"
+        if span.kind == "measure" or (is_named and re.fullmatch(r"\$\d", part)):
             continue
-        signs = (_JOINED if span.kind == "placeholder" else _SPAN) * length
-        opens = text[span.end : span.end + 1].isalnum()
-        if tag == "</" or (span.kind == "emphasis" and not opens):
-            signs = signs[1:] + _CLOSING
-        elif re.match(r"<[^\W_]|<#", tag) or span.kind == "emphasis":
-            signs = _OPENING + signs[1:]
-        bare[span.start : span.end] = signs
+        bare[span.start : span.end] = (_JOINED if is_named else _SPAN) * len(part)
+        closes = span.kind == "emphasis" and not text[span.end : span.end + 1].isalnum()
+        if part.startswith("</") or closes:
+            bare[span.end - 1] = _CLOSING
+        elif re.match(r"<[^\W_]|<#", part) or span.kind == "emphasis":
+            bare[span.start] = _OPENING
     return "".join(bare)
 
 

@@ -21,7 +21,7 @@ from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
 from glassformer.data.tokenizer import SPACE, Tokenizer
 
-__all__ = ["Known", "Reading", "is_known_word", "kinds_of"]
+__all__ = ["Known", "Reading", "kinds_of"]
 
 Reading: TypeAlias = Literal["copied", "renamed", "text", "opaque"]
 """A model copies a span or its stand-in, translates a span as text, or does not read a span."""
@@ -184,20 +184,6 @@ def kinds_of(source: str, target: str) -> dict[str, str | None]:
     found: dict[str, str | None] = dict.fromkeys(kinds.values())
     lost = lost_spans(source, target) if kinds else []
     return found | {kinds[text]: text for text in lost}
-
-
-def is_known_word(tokenizer: Tokenizer, word: str) -> bool:
-    """Whether the tokenizer keeps at least two letters of a word together.
-
-    >>> from glassformer.data.subword_training import train_tokenizer
-    >>> tokenizer = train_tokenizer(["the cat sat"] * 9, vocab_size=300)
-    >>> is_known_word(tokenizer, "cat"), is_known_word(tokenizer, "qwx")
-    (True, False)
-    """
-    [ids] = tokenizer.encode_batch([word], prefixed=False)
-    pieces = [tokenizer.subword(index) for index in ids]
-    parts = [piece.replace(SPACE, "") for piece in pieces if piece[:1] + piece[-1:] != "<>"]
-    return any(len(part) > 1 for part in parts) or parts == [word]
 
 
 def _kind(text: str, span: ProtectedSpan) -> str:

@@ -8,7 +8,7 @@ form translates other forms badly.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,24 +128,21 @@ def with_places(text: str) -> Normalised:
     return Normalised("".join(characters), [*places, end])
 
 
-def _clusters(text: str) -> Iterator[tuple[str, list[int]]]:
+def _clusters(text: str) -> list[tuple[str, list[int]]]:
     """The shortest parts of the text that NFC can treat alone, and the places of their characters.
 
     The parts lack invisible characters. Their fullwidth letters and digits are replaced by ASCII.
     """
-    cluster, stands = "", [0]
+    clusters: list[tuple[str, list[int]]] = []
     gone = {place for match in _INVISIBLE.finditer(text) for place in range(*match.span())}
-    for place, character in enumerate(text):
-        if place in gone:
-            continue
-        added = character.translate(FULLWIDTH)
+    for place in sorted({*range(len(text))} - gone):
+        cluster, stands = clusters.pop() if clusters else ("", [])
+        added = text[place].translate(FULLWIDTH)
         if cluster and not _joins(cluster, added):
-            yield cluster, stands
-            cluster = ""
-        stands = [*stands, place] if cluster else [place]
-        cluster += added
-    if cluster:
-        yield cluster, stands
+            clusters.append((cluster, stands))
+            cluster, stands = "", []
+        clusters.append((cluster + added, [*stands, place]))
+    return clusters
 
 
 def _joins(cluster: str, added: str) -> bool:

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from glassformer.data.accelerators import key_place
 from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.capitals import in_known_case
 from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalisation, Normalised, with_places
-from glassformer.data.protected import mark_of, protected_spans
+from glassformer.data.protected import mark_of
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Span, has_letters, is_unspaced
+from glassformer.data.words import Span, has_letters, is_unspaced, replaced
 
 __all__ = [
     "LONGEST_SOURCE",
@@ -43,8 +44,6 @@ _CELL = re.compile(
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
 _CODE = re.compile(r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})")
-_SIGN = re.compile("[_&]")
-_ACCELERATOR = re.compile(r"(?<![\w&-])(?:[^\W\d_]|-)*(?P<sign>[_&])(?:[^\W\d_]|-)+(?![\w;&(])")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
@@ -187,7 +186,8 @@ class Preprocessing:
     def _units(self, text: str, cutter: "_Cutter", split: bool) -> Iterator[Segment]:
         """The segments of a text, without ids and without a limit of length."""
         for line in self._lines(text, split):
-            for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
+            whole = [(0, len(line.text))]
+            for start, end in self._parts(line.text) if split and self.lengths else whole:
                 yield from cutter.unit(line, start, end)
 
     def patterns(self) -> dict[str, object] | None:
@@ -207,12 +207,9 @@ class Preprocessing:
         """The lines of a text, or the cells of a table's lines."""
         parted = _CODE.sub(lambda code: "\t" * len(code[0]), text) if split else text
         for match in _LINE.finditer(parted):
-            if not split or self.lengths is None:
-                cells = iter([match])
-            else:
-                cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
-                cells = cell.finditer(parted, *match.span())
-            for each in cells:
+            cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
+            cell = cell if split and self.lengths else _LINE
+            for each in cell.finditer(parted, *match.span()):
                 first = each.start()
                 line = Normalised(each.group(), range(first, each.end() + 1))
                 if self.normalisation == "text":
@@ -220,13 +217,6 @@ class Preprocessing:
                     line = Normalised(form.text, [first + place for place in form.places])
                     line = self.known.with_twins(line) if self.known else line
                 yield line
-
-    def _parts(self, line: str) -> Iterator[Span]:
-        """The spans of a line that the model translates one by one, such as sentences."""
-        if self.lengths is None:
-            yield 0, len(line)
-        else:
-            yield from self._groups(line, self._mark(line), len(line))
 
     def _mark(self, line: str) -> int:
         """The length of the marks at the beginning of a line, such as "> " and "1. ".
@@ -241,15 +231,15 @@ class Preprocessing:
             end = mark.end()
         return end
 
-    def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
-        """The spans of a part of a line that the model translates at once.
+    def _parts(self, line: str) -> Iterator[Span]:
+        """The spans of a line, after its marks, that the model translates one by one.
 
         A span is one sentence, or several sentences of at most ``lengths.longest`` characters.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
-        first = last = start
+        start = first = last = self._mark(line)
         language = self.languages[0] if self.languages else None
-        for place, stop in sentence_spans(line[start:end], language):
+        for place, stop in sentence_spans(line[start:], language):
             if start + place > first and start + stop - first > together:
                 yield first, start + place
                 first = start + place
@@ -273,48 +263,31 @@ class _Cutter:
         text = part.strip()
         start += part.index(text)
         places = line.places[start : start + len(text) + 1]
-        known, accelerator = self.preprocessing.known, self._accelerator(text)
-        if accelerator >= 0:
-            text = text[:accelerator] + text[accelerator + 1 :]
-            places = [*places[:accelerator], *places[accelerator + 1 :]]
-        spans = (known or _USUAL).spans_in(text)
-        spans = [span for span in spans if (known or _USUAL).reads(text, span) != "text"]
+        known, accelerator = self.preprocessing.known, ""
+        key = key_place(text, self.tokenizer) if self.protect else None
+        if key is not None:
+            accelerator, text = text[key : key + 2], text[:key] + text[key + 1 :]
+            places = [*places[:key], *places[key + 1 :]]
+        found = (known or _USUAL).spans_in(text)
+        spans = {x: way for x in found if (way := (known or _USUAL).reads(text, x)) != "text"}
         first, last = 0, len(text)
         if known and self.preprocessing.lengths and text:
-            first, last = known.edges.span(text, spans)
+            first, last = known.edges.span(text, [*spans])
         inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
-        readings = [(known or _USUAL).reads(text, span) for span in inside]
         names = (name for n in count() if (name := f"{{{n}}}") not in text)
         marks = tuple(
-            replace(mark_of(text, span, first), stand_in=next(names) * (reading == "renamed"))
-            for span, reading in zip(inside, readings, strict=True)
+            replace(mark_of(text, span, first), stand_in=next(names) * (spans[span] == "renamed"))
+            for span in inside
         )
         read, capitals = self._read(text[first:last], marks)
         marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
         if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
-            typed = part.strip()[accelerator : accelerator + 2]
-            sign = typed if first < accelerator < last else ""
             places = places[first : last + 1]
-            shown = bare if "opaque" in readings else marked.shown if marked else read
-            yield Segment(shown, places, [], capitals, marked, sign)
-
-    def _accelerator(self, text: str) -> int:
-        """The place of the sign of the accelerator, as in "Cu_t" or "Save &as", or -1.
-
-        A sign inside a word is one if the word has a capital, or comes apart less without the sign.
-        """
-        signs = len(_SIGN.findall(text)) if self.protect else 0
-        if signs != 1 or not (match := _ACCELERATOR.search(text)):
-            return -1
-        halves = match[0].split(match["sign"])
-        word = "".join(halves)
-        whole, *parts = map(len, self.tokenizer.encode_batch([word, *halves], prefixed=False))
-        is_sign = halves[0][-1:] in ("", "-") or word.istitle() or whole < sum(parts) - 1
-        place = match.start("sign")
-        spans = (span for span in protected_spans(text) if span.start < place < span.end)
-        opaque = any(span.kind != "code" or text[span.start] == "`" for span in spans)
-        return place if is_sign and not opaque else -1
+            accelerator = accelerator if key and first < key < last else ""
+            opaque = any(spans[span] == "opaque" for span in inside)
+            shown = bare if opaque else marked.shown if marked else read
+            yield Segment(shown, places, [], capitals, marked, accelerator)
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""
@@ -331,15 +304,11 @@ class _Cutter:
         """The text in the case that the model knows, but for marks; whether it is in capitals."""
         if self.preprocessing.normalisation == "none":
             return text, False
-        read, capitals = text, False
-        if text.isupper() and len(_WORD.findall(text)) > 1:  # several words
-            lowered = text[0] + text[1:].lower()
-            if len(lowered) == len(text):
-                read, capitals = lowered, True
-        read = in_known_case(read, self.tokenizer)
-        for mark in marks:
-            read = read[: mark.start] + text[mark.start : mark.end] + read[mark.end :]
-        return read, capitals
+        lowered = text[:1] + text[1:].lower()
+        capitals = text.isupper() and len(lowered) == len(text) and len(_WORD.findall(text)) > 1
+        read = in_known_case(lowered if capitals else text, self.tokenizer)
+        spans = [(mark.start, mark.end) for mark in marks]
+        return replaced(read, [(span, text[slice(*span)]) for span in spans]), capitals
 
 
 def joined(

@@ -152,18 +152,13 @@ def lost_spans(source: str, target: str) -> list[str]:
     another name of the unit.
 
     >>> lost_spans("%s has {n} files, 3.5 GB. %s", "%s hat Dateien, 3,5 GB.")
-    ['{n}', '%s']
+    ['%s', '{n}']
     """
-    left = Counter(target[span.start : span.end] for span in protected_spans(target))
-    lost = []
-    for span in protected_spans(source):
-        text = source[span.start : span.end]
-        if span.kind == "measure" and text not in left:
-            left[text] = measures(text, target)
-        left[text] -= 1
-        if left[text] < 0:
-            lost.append(text)
-    return lost
+    spans = protected_spans(source)
+    kept = Counter(span.text_of(target) for span in protected_spans(target))
+    for measure in {span.text_of(source) for span in spans if span.kind == "measure"} - {*kept}:
+        kept[measure] = measures(measure, target)
+    return [*(Counter(span.text_of(source) for span in spans) - kept).elements()]
 
 
 def measures(measure: str, text: str) -> int:

@@ -19,8 +19,8 @@ __all__ = [
     "is_unspaced",
     "knows_no_word",
     "pharaoh",
+    "replaced",
     "subword_spans",
-    "unknown_characters",
     "unknown_letters",
     "words",
 ]
@@ -79,17 +79,11 @@ def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
     ['é']
     """
     [ids] = tokenizer.encode_batch([text], prefixed=False)
-    if tokenizer.byte_ids.isdisjoint(ids) and tokenizer.unk_id not in ids:
+    if not _has_bytes(tokenizer, ids):
         return []  # most texts
-    return unknown_characters(tokenizer, sorted(filter(str.isalpha, {*text})))
-
-
-def unknown_characters(tokenizer: Tokenizer, characters: Sequence[str]) -> list[str]:
-    """The characters that have no subword."""
-    last = [ids[-1:] for ids in tokenizer.encode_batch(characters, prefixed=False)]
-    subwords = [tokenizer.subword(*index) if index else "" for index in last]
-    unknown = ("<0x", tokenizer.subword(tokenizer.unk_id))
-    return [x for x, part in zip(characters, subwords, strict=True) if part.startswith(unknown)]
+    letters = sorted(filter(str.isalpha, {*text}))
+    rows = tokenizer.encode_batch(letters, prefixed=False)
+    return [x for x, row in zip(letters, rows, strict=True) if _has_bytes(tokenizer, row)]
 
 
 def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
@@ -111,10 +105,15 @@ def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
 
 def _knows(tokenizer: Tokenizer, word: str) -> bool:
     [ids] = tokenizer.encode_batch([word], prefixed=False)
-    if not tokenizer.byte_ids.isdisjoint(ids) or tokenizer.unk_id in ids:
+    if _has_bytes(tokenizer, ids):
         return False
     letters = unicodedata.normalize("NFD", word)  # a Hangul syllable has several
     return len(word) == 1 or len(letters) >= 2 * len(ids) or not tokenizer.cuts_subwords
+
+
+def _has_bytes(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
+    """Whether a character has no subword, so that its bytes or the unknown symbol stand for it."""
+    return tokenizer.unk_id in ids or not tokenizer.byte_ids.isdisjoint(ids)
 
 
 def words(text: str) -> list[Span]:
@@ -169,6 +168,19 @@ def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[S
             places[start + step] = min(first + step, last)
         places[end] = last
     return [(places[start], places[end]) for start, end in spans]
+
+
+def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
+    """The text with new parts in place of spans; ``changes`` come in the order of spans.
+
+    >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
+    'The dog sits.'
+    """
+    parts, place = [], 0
+    for (start, end), new in changes:
+        parts += [text[place:start], new]
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def pharaoh(source: str, target: str, links: Iterable[Link]) -> str:

@@ -34,7 +34,6 @@ from glassformer.support.progress import shown_progress, working
 from glassformer.tools.cli.loading import LoadingOptions, parts_of
 
 if TYPE_CHECKING:
-    from glassformer.bundle import Bundle
     from glassformer.data.terms import Terms
     from glassformer.translator import Sampling, TranslateSettings, Translation, Translator
 
@@ -151,8 +150,7 @@ def run(options: TranslateOptions) -> int:
     shown = nullcontext() if sys.stdout.isatty() else shown_progress()
     with parts_of(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)
-        watching = _Watching(translator, translator.bundle)
-        watched = cast("Translator", watching)
+        watched = cast("Translator", watching := _Watching(translator))
         if options.format != "text":
             _, language = translator.bundle.languages or (None, None)
             _translate_file(watched, options, glossary, language=language)
@@ -174,7 +172,6 @@ class _Watching:
     """Translates as ``translator`` does, and collects texts of which the model knows no word."""
 
     translator: Translator
-    bundle: Bundle
     unknown: list[str] = field(default_factory=list)
 
     def translate(
@@ -184,8 +181,8 @@ class _Watching:
         from glassformer.alignment.doubts import invented
 
         translations = self.translator.translate(texts, **options)
-        pairs = zip(texts, translations, strict=True)
-        self.unknown.extend(text for text, best in pairs if invented(self.bundle, text, best.text))
+        for text, best in zip(texts, translations, strict=True):
+            self.unknown.extend([text] * invented(self.translator.bundle, text, best.text))
         return translations
 
 

@@ -14,9 +14,8 @@ from typing import Literal, Unpack
 
 from glassformer.alignment.restoring import restored
 from glassformer.data.bare_text import VOID, BareText, Mark
-from glassformer.data.words import Span, has_letters
+from glassformer.data.words import Span, has_letters, replaced
 from glassformer.text_engine import Translation
-from glassformer.tools.documents.files.content import replaced
 from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["Page", "translated_html"]
@@ -55,6 +54,7 @@ _WHITE = " \t\r\n\f"
 _Role = Literal["text", "open", "close", "other"]
 _COMMENT = Mark(0, 0, name="!")
 _SPACES = re.compile(f"[{_WHITE}]+")
+_PIECE = re.compile(rf"[{_WHITE}]++|[^{_WHITE}]++(?:[{_WHITE}]++[^{_WHITE}]++)*+")  # or white space
 
 
 def translated_html(
@@ -156,7 +156,8 @@ class _Reader:
                 inline = token.name in _INLINE | _OPAQUE_INLINE
                 self._add((token.start, tokens[number].end), Mark(0, 0) if inline else None)
             elif token.role == "text":
-                self._pieces.append((span, None))
+                pieces = _PIECE.finditer(self._text, *span)
+                self._pieces += [(piece.span(), None) for piece in pieces]
             elif token.role == "other":
                 self._pieces.append((span, _COMMENT))
             else:
@@ -182,14 +183,6 @@ class _Reader:
         del pieces[:first]
         if not any(has_letters(unescape(self._text[slice(*s)])) for s, mark in pieces if not mark):
             return
-        (start, end), mark = pieces[0]
-        if mark is None:
-            raw = self._text[start:end]
-            pieces[0] = (end - len(raw.lstrip(_WHITE)), end), None
-        (start, end), mark = pieces[-1]
-        if mark is None:
-            raw = self._text[start:end]
-            pieces[-1] = (start, start + len(raw.rstrip(_WHITE))), None
         span = pieces[0][0][0], pieces[-1][0][1]
         self.units.append((span, self._bare_text(pieces)))
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import protected_spans
-from glassformer.data.words import words
+from glassformer.data.words import replaced, words
 from glassformer.support.progress import working
 from glassformer.training.setup.kept_pairs import normalised_pairs
 from glassformer.training.setup.options import TEXT_SEED, TextOptions
@@ -193,11 +193,8 @@ def _with_spans(pair: Pair, dictionary: dict[str, str], rng: random.Random) -> P
     changes = [_change(rng) for _ in chosen]
     sides = []
     for side, *spans in zip(pair, *chosen, strict=True):
-        for (start, end), change in sorted(
-            zip(spans, changes, strict=True), key=itemgetter(0), reverse=True
-        ):
-            side = side[:start] + change(side[start:end]) + side[end:]
-        sides.append(side)
+        ordered = sorted(zip(spans, changes, strict=True), key=itemgetter(0))
+        sides.append(replaced(side, [(span, new(side[slice(*span)])) for span, new in ordered]))
     return Pair(*sides)
 
 

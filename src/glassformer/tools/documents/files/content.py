@@ -1,12 +1,11 @@
 """The texts of a file, and a way to write the file with translated texts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from glassformer.data.words import Span
 from glassformer.support.errors import InputError
 
-__all__ = ["FileContent", "decoded", "replaced"]
+__all__ = ["FileContent", "decoded"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,3 @@ def decoded(data: bytes) -> tuple[str, bytes]:
         raise InputError(
             f"not UTF-8 (byte offset {error.start + len(mark)}): save it as UTF-8"
         ) from None
-
-
-def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
-    """The text with new parts in place of spans; ``changes`` come in the order of spans.
-
-    >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
-    'The dog sits.'
-    """
-    parts, place = [], 0
-    for (start, end), new in changes:
-        parts += [text[place:start], new]
-        place = end
-    return "".join([*parts, text[place:]])

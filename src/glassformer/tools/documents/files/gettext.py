@@ -10,15 +10,11 @@ from collections.abc import Iterator
 from gettext import c2py
 from typing import NamedTuple
 
+from glassformer.data.accelerators import accelerator_sign, with_accelerator, without_accelerator
 from glassformer.data.protected import protected_spans
-from glassformer.data.words import Span
+from glassformer.data.words import Span, replaced
 from glassformer.support.errors import InputError
-from glassformer.tools.documents.files.accelerators import (
-    accelerator_sign,
-    with_accelerator,
-    without_accelerator,
-)
-from glassformer.tools.documents.files.content import FileContent, decoded, replaced
+from glassformer.tools.documents.files.content import FileContent, decoded
 from glassformer.tools.documents.files.message_formats import fits
 
 __all__ = ["read_gettext"]

@@ -12,8 +12,9 @@ import re
 from bisect import bisect_left
 from html import escape, unescape
 
+from glassformer.data.words import replaced
 from glassformer.support.errors import InputError
-from glassformer.tools.documents.files.content import FileContent, decoded, replaced
+from glassformer.tools.documents.files.content import FileContent, decoded
 
 __all__ = ["read_subtitles"]
 

@@ -5,12 +5,13 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.data.protected import protected_spans
-from glassformer.tools.documents.files.accelerators import (
+from glassformer.data.accelerators import (
     accelerator_sign,
     with_accelerator,
+    with_key,
     without_accelerator,
 )
+from glassformer.data.protected import protected_spans
 from tests.tables import every
 
 WORDS = st.text(st.sampled_from("abcdeéß"), min_size=2, max_size=6)
@@ -81,6 +82,11 @@ def test_the_rest_of_the_translation_stays(label, target):
     assert any(marked[:n] + marked[n + length :] == target for n in range(len(target) + 1))
 
 
+@given(st.text("a打…. \t", max_size=6), st.integers(0, 6))
+def test_no_mark_goes_into_the_beginning_that_somebody_has_typed(target, least):
+    assert with_key(target, "_", "a", least=least).startswith(target[:least])
+
+
 @given(labels())
 def test_a_label_that_nobody_translates_keeps_the_key(label):
     source, plain, sign = label
@@ -128,6 +134,7 @@ def test_where_a_mark_goes(target, source, sign, expected):
         ("see https://a.org/?a=1&b=2", "&"),
         ("black & white", "&"),
         ("%_d", "_"),
+        ("Type `Cu_t` to cut", "_"),
         ("A long sentence of a manual has names such as gnc_numeric, and tells about " * 2, "_"),
     ],
 )

@@ -9,15 +9,17 @@ import unicodedata
 from collections.abc import Iterable
 
 from glassformer.data.protected import protected_spans
-from glassformer.tools.documents.files.content import replaced
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import replaced
 
-__all__ = ["accelerator_sign", "with_accelerator", "without_accelerator"]
+__all__ = ["accelerator_sign", "key_place", "with_accelerator", "with_key", "without_accelerator"]
 
 # The sign of GTK and the sign of Qt, each with the pattern of its double, which means the sign.
 _DOUBLES = {"_": r"(?<=[^\W_])__(?=[^\W_])", "&": "&&"}
 _LONGEST = 80  # characters of a label; in longer texts, "module_path" is a name
 _NAMES = "$%@{<\\.="  # a sign after one of these characters belongs to a name
-_WORD = re.compile(rf"(?<![\w&{re.escape(_NAMES)}])[^\W\d_]")  # a word's first letter
+_LETTER = r"[^\W\d_]"
+_WORD = re.compile(rf"(?<![\w&{re.escape(_NAMES)}]){_LETTER}")  # a word's first letter
 _END = " .…:。："  # stands after a key in parentheses, as does a tab with a shortcut
 
 
@@ -75,10 +77,36 @@ def with_accelerator(target: str, source: str, sign: str) -> str:
         target = target.replace(sign, 2 * sign)
     if place is None:
         return target
-    key, free = source[place + 1], _hidden(target, code=True)
-    starts = [word.start() for word in _WORD.finditer(free)]
+    return with_key(target, sign, source[place + 1])
+
+
+def key_place(text: str, tokenizer: Tokenizer) -> int | None:
+    """The place of the mark in a text of no catalogue; None if it has no mark.
+
+    A sign inside a word is a mark if the word has a capital, or if the tokenizer takes the word
+    apart less without the sign.
+    """
+    for sign in _DOUBLES:
+        place = _place(text, sign)
+        pattern = rf"(?<!\w)({_LETTER}*){sign}({_LETTER}+)(?![\w;&(])"
+        if place is not None and (word := re.search(pattern, text)) and word.end(1) == place:
+            whole = word[1] + word[2]
+            rows = tokenizer.encode_batch([whole, word[1], word[2]], prefixed=False)
+            if not word[1] or whole.istitle() or len(rows[0]) < len(rows[1]) + len(rows[2]) - 1:
+                return place
+    return None
+
+
+def with_key(target: str, sign: str, key: str, *, least: int = 0) -> str:
+    """The translation with the mark of a key, at or after the place ``least``.
+
+    >>> with_key("%s sichern", "_", "S"), with_key("另存为…", "_", "A")
+    ('%s _sichern', '另存为(_A)…')
+    """
+    free = _hidden(target, code=True)
+    starts = [word.start() for word in _WORD.finditer(free, least)]
     if not starts or any(map(_is_other_letter, free)):
-        place = len(target.partition("\t")[0].rstrip(_END))
+        place = max(least, len(target.partition("\t")[0].rstrip(_END)))
         key = key.upper() if len(key.upper()) == 1 else key  # not "SS" for "ß"
         space = " " * (target[:place][-1:] != free[:place][-1:])  # after a span
         return f"{target[:place]}{space}({sign}{key}){target[place:]}"
@@ -110,10 +138,14 @@ def _place(text: str, sign: str) -> int | None:
 
 
 def _hidden(text: str, *, code: bool = False) -> str:
-    """The text with spaces in place of its protected spans, but of emphasis and most code."""
-    left = {"emphasis"} if code else {"code", "emphasis"}
-    spans = [(s.start, s.end) for s in protected_spans(text) if s.kind not in left]
-    return replaced(text, [((start, end), " " * (end - start)) for start, end in spans])
+    """The text with spaces in place of its protected spans, but of emphasis and names of code."""
+    changes = [
+        ((span.start, span.end), " " * (span.end - span.start))
+        for span in protected_spans(text)
+        if span.kind not in ("code", "emphasis")
+        or (span.kind == "code" and (code or text[span.start] == "`"))
+    ]
+    return replaced(text, changes)
 
 
 def _is_other_letter(character: str) -> bool:
