@@ -95,7 +95,7 @@ def test_a_run_that_several_sources_have_is_text():
     ],
 )
 def test_signs_with_a_partner_and_measures_are_text(text, read):
-    assert text[slice(*Edges((), ()).span(text, protected_spans(text)))] == read
+    assert text[slice(*Edges((), (), "").span(text, protected_spans(text)))] == read
 
 
 def test_without_counts_the_usual_signs_are_text():

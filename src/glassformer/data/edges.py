@@ -40,7 +40,7 @@ _LETTER = re.compile(r"[^\W_]")
 class Edges:
     """The learnt runs at the starts and at the ends of sources; None if nobody has counted.
 
-    Without counts, a run of ``usual`` signs is learnt.
+    A run of ``usual`` signs is learnt without counts.
 
     >>> edges = Edges.of(["A man runs."] * 5)
     >>> edges
@@ -70,10 +70,9 @@ class Edges:
 
     def plus(self, other: "Edges") -> "Edges":
         """The runs of both."""
-        if self.starts is None or other.starts is None:
-            return self
-        starts = sorted({*self.starts, *other.starts})
-        return Edges(tuple(starts), tuple(sorted({*(self.ends or ()), *(other.ends or ())})), "")
+        runs = (self.starts, other.starts), (self.ends, other.ends)
+        starts, ends = (tuple(sorted({*(one or ()), *(two or ())})) for one, two in runs)
+        return Edges(starts, ends, self.usual + other.usual)
 
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
@@ -102,7 +101,8 @@ class Edges:
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
         run = _SPANS.sub(_SPAN, run)
-        return {*self.usual, _SPAN}.issuperset(run) if runs is None else run in runs
+        usual = bool(self.usual) and {*self.usual, _SPAN}.issuperset(run)
+        return usual or run in (runs or ())
 
 
 def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
@@ -116,7 +116,10 @@ def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
     bare = [*text]
     for span in spans:
         part, is_named = span.text_of(text), span.kind == "placeholder"
-        if span.kind == "measure" or (is_named and re.fullmatch(r"\$\d", part)):
+        if span.kind == "measure":
+            bare[span.start] = "0"  # a minus belongs to its number
+            continue
+        if is_named and re.fullmatch(r"\$\d", part):
             continue
         bare[span.start : span.end] = (_JOINED if is_named else _SPAN) * len(part)
         closes = span.kind == "emphasis" and not text[span.end : span.end + 1].isalnum()

@@ -104,7 +104,7 @@ class Known:
         if span.kind == "placeholder" and not _TAUGHT.fullmatch(span.text_of(text)):
             return "renamed"
         if span.kind == "measure" and kind.removeprefix("measure ") in _WORDS:
-            return "text"
+            return "text" if self.edges.usual else "opaque"  # the training had no such number
         return "copied" if span.kind in _USUAL else "opaque"
 
     def spans_in(self, text: str) -> list[ProtectedSpan]:
@@ -191,4 +191,6 @@ def _kind(text: str, span: ProtectedSpan) -> str:
     part = span.text_of(text)
     if span.kind == "measure":
         return "measure " + part.lstrip("0123456789., \u00a0\u202f-−–")
-    return f"{span.kind} {part[0]}" if span.kind in ("placeholder", "tag") else span.kind
+    if span.kind in ("placeholder", "tag"):
+        return f"{span.kind} {part if part[0] == '&' else part[0]}"  # an entity is like no other
+    return span.kind

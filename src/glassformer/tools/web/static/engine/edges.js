@@ -44,7 +44,8 @@ export class Edges {
 
   learnt(run, runs) {
     const usual = this.usual + SPAN;
-    return runs ? runs.includes(run) : [...run].every((sign) => usual.includes(sign));
+    const isUsual = this.usual && [...run].every((sign) => usual.includes(sign));
+    return isUsual || Boolean(runs?.includes(run));
   }
 
   // The lengths of signs after which an edge may be: not in a run or span, nor at a space.
@@ -59,9 +60,11 @@ export class Edges {
   bare(text) {
     const signs = [...text];
     for (const { kind, span, index } of protectedSpans(text, this.spans)) {
-      const isText = [kind, `${kind} ${span[0]}`].some((name) => this.texts.includes(name));
-      if (isText || /^\$\p{Nd}$/u.test(span)) continue;
+      const names = [kind, `${kind} ${span[0]}`, `${kind} ${span}`];
+      const isText = names.some((name) => this.texts.includes(name));
       const place = [...text.slice(0, index)].length;
+      if (kind === "measure") signs[place] = "0"; // a minus belongs to its number
+      if (isText || /^\$\p{Nd}$/u.test(span)) continue;
       const end = place + [...span].length;
       signs.fill(kind === "placeholder" ? JOINED : SPAN, place, end);
       const closes = kind === "emphasis" && !isLetter([...text.slice(index + span.length)][0]);
