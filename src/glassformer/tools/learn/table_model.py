@@ -5,9 +5,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from glassformer.decoding.logits_processors import LogitsProcessor, RepetitionPenalty
 from glassformer.tools.learn.inputs import numbers
 
-__all__ = ["Read", "TableModel"]
+__all__ = ["RULES", "Read", "TableModel"]
+
+RULES: dict[str, tuple[LogitsProcessor, ...]] = {
+    "": (),
+    "rules that punish repeated tokens": (RepetitionPenalty(9.0),),
+}
+"""The processors of a search, by their words; the second ones read all tokens of a row."""
 
 _MOST_STEPS = 100
 

@@ -39,7 +39,7 @@ def in_situation(solution: Solution, s: Situation) -> dict[str, Any]:
     heads = s.batch, 3
     query, key = s.numbers("query", *heads, s.q_len, 11), s.numbers("key", *heads, s.k_len, 11)
     value = s.numbers("value", *heads, s.k_len, 13)
-    return _called(solution, query, key, value, *s.mask(s.q_len, s.k_len, s.kind))
+    return _called(solution, query, key, value, *s.mask(s.q_len, s.k_len, s.kind, heads=3))
 
 
 def _called(solution: Solution, *inputs: Tensor | None) -> dict[str, Any]:

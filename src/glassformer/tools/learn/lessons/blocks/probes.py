@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe, unchanged
 from glassformer.tools.learn.inputs import Known, filled, given, numbers
-from glassformer.tools.learn.situations import NONE, SIZES, Situation, situations
+from glassformer.tools.learn.situations import ELSEWHERE, NONE, SIZES, Situation, situations
 
 SMALL = [[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]], [[0.0, 4.0, 1.0], [6.0, 1.0, 1.0]]]
 
@@ -102,6 +102,13 @@ def mean_and_variance(results: Results) -> str | None:
     return f"[1, 3, 8] has mean {mean:.4g} and variance {variance:.4g} afterwards."
 
 
+def without_mean(results: Results) -> str | None:
+    x = numbers(2, 3, 5).detach().numpy()
+    right = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.5)
+    change = abs(results["large_mean"]["output"] - right).max()
+    return None if change < 1e-9 else f"A mean of 100,000 in x changes it by up to {change:.3g}."
+
+
 def free_stream(results: Results) -> str | None:
     stream = results[PRE_SUM.__name__]["stream"]
     right = (numbers(2, 3, 5) + numbers(2, 3, 5, seed=1)).detach().numpy()
@@ -121,7 +128,13 @@ CHECK = Check(
             *(SMALL_NUMBERS, _normed(SMALL, 0.5), _normed([[[2.0, 2.0, 2.0]]], 0.5)),
             *(vectors, large_mean, alone),
             *situations(
-                "x", normed, length=LENGTHS, size=SIZES, epsilon=(0.5, 1e-5, 2.0), mode=NONE
+                "x",
+                normed,
+                length=LENGTHS,
+                size=SIZES,
+                epsilon=(0.5, 1e-5, 2.0),
+                mode=NONE,
+                device=ELSEWHERE,
             ),
         ),
         "ResidualBlock.before": situations("x", before, length=LENGTHS, norm=NORMS),
@@ -136,6 +149,7 @@ CHECK = Check(
             vectors, alone, "Without the others, the first vector changes by {}.", at=np.s_[:1, :1]
         ),
         "Each vector has mean 0 and variance 1 after the norm.": mean_and_variance,
+        "The mean of a vector does not change its norm.": without_mean,
         "In pre-norm the stream is x + output.": free_stream,
     },
 )

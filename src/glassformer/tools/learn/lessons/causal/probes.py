@@ -9,7 +9,15 @@ from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Evidence, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import NO_NUMBERS, NONE, PADDING, Situation, situations
+from glassformer.tools.learn.situations import (
+    ELSEWHERE,
+    IDS,
+    NO_NUMBERS,
+    NONE,
+    PADDING,
+    Situation,
+    situations,
+)
 
 
 def _triangle(length: int) -> Probe:
@@ -104,13 +112,27 @@ CHECK = Check(
         "target_mask": (
             TWO_SENTENCES,
             *situations(
-                "target", masked, **NO_NUMBERS, pad=(0, 9, 4), length=(5, 1, 300), padding=PADDING
+                "target",
+                masked,
+                **NO_NUMBERS,
+                **IDS,
+                device=ELSEWHERE,
+                pad=(0, 9, 4),
+                length=(5, 1, 300),
+                padding=PADDING,
             ),
         ),
         "shift": (
             two_targets,
             *situations(
-                "labels", shifted, **NO_NUMBERS, bos=(2, 5), length=LENGTHS, padding=PADDING
+                "labels",
+                shifted,
+                **NO_NUMBERS,
+                **IDS,
+                device=ELSEWHERE,
+                bos=(2, 5),
+                length=LENGTHS,
+                padding=PADDING,
             ),
         ),
     },

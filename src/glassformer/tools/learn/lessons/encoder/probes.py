@@ -76,7 +76,7 @@ def _simple(number: int, x: Tensor, mask: Tensor | None = None) -> Tensor:
 
 def _called(part: Any, s: Situation) -> dict[str, Any]:
     x = s.numbers("x", s.batch, s.length, 6)
-    return {"output": part(x, *s.mask(s.length, s.length, s.kind))}
+    return {"output": part(x, *s.mask(s.length, s.length, s.kind, heads=3))}
 
 
 def _made(solution: Solution, **options: Any) -> Any:

@@ -1,17 +1,19 @@
 """Probes of greedy search, and of the KV cache."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
 from glassformer.tools.learn.check import Check, Results, Solution
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
-from glassformer.tools.learn.table_model import TableModel
+from glassformer.tools.learn.table_model import RULES, TableModel
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
 
@@ -64,7 +66,8 @@ def searched(solution: Solution, s: Situation) -> dict[str, Any]:
     )
     lengths = [s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)]
     bos, eos = (6, 0) if s.ids else (1, 2)
-    return _searched(solution, language, lengths, ids=Vocabulary(bos_id=bos, eos_id=eos))
+    ids = Vocabulary(bos_id=bos, eos_id=eos)
+    return _searched(solution, language, lengths, ids=ids, processors=RULES[s.rules])
 
 
 def _chain() -> TableModel:
@@ -87,8 +90,9 @@ def _searched(
     *,
     rows: list[int] | None = None,
     ids: Vocabulary = IDS,
+    processors: Sequence[LogitsProcessor] = (),
 ) -> dict[str, Any]:
-    rules = OutputRules(given(max_lengths), ids)
+    rules = OutputRules(given(max_lengths), ids, processors=processors)
     answers = [best for [best] in solution.greedy(language.step, language.state(rows), rules)]
     targets = [[int(token) for token in answer.tokens] for answer in answers]
     pairs = zip(targets, max_lengths, strict=True)
@@ -192,6 +196,7 @@ CHECK = Check(
                 size=(1.0, 3.0),
                 longest=(9, 1, 5),
                 ids=("", "bos 6, eos 0"),
+                rules=tuple(RULES),
             ),
         ),
         "BlockState.grown": (second_token, *situations("a cache", grown, **CACHE)),

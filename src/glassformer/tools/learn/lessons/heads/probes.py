@@ -50,7 +50,7 @@ def parted(solution: Solution, s: Situation) -> dict[str, Any]:
 def attended(solution: Solution, s: Situation) -> dict[str, Any]:
     query = s.numbers("query", s.batch, s.q_len, D_MODEL)
     keys, values = (s.numbers(each, s.batch, HEADS, s.k_len, WIDTH) for each in ("keys", "values"))
-    mask = s.mask(s.q_len, s.k_len, s.kind)
+    mask = s.mask(s.q_len, s.k_len, s.kind, heads=HEADS)
     return {"output": _made(solution, s).attend(query, keys, values, *mask)}
 
 
@@ -59,7 +59,7 @@ def called(solution: Solution, s: Situation) -> dict[str, Any]:
     count = {"the query alone": 1, "the query and a key": 2}.get(s.inputs, 3)
     sizes = {"query": s.q_len, "key": s.k_len, "value": s.k_len}
     inputs = [s.numbers(name, s.batch, sizes[name], D_MODEL) for name in [*sizes][:count]]
-    mask = s.mask(s.q_len, s.q_len if count == 1 else s.k_len, s.kind)
+    mask = s.mask(s.q_len, s.q_len if count == 1 else s.k_len, s.kind, heads=HEADS)
     return {"output": _made(solution, s)(*inputs, **dict(zip(("mask",), mask, strict=False)))}
 
 

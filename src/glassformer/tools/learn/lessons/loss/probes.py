@@ -62,7 +62,7 @@ def _lost(solution: Solution, logits: Tensor, labels: Tensor, **settings: Any) -
 
 def sure_loss(results: Results) -> str | None:
     loss = results[SURE.__name__]["loss"]
-    if abs(loss) < 1e-9:
+    if abs(loss) < 1e-6:
         return None
     return f"The logits 0, 0, 0 and 40 at the label lose {loss:.4g} without smoothing."
 

@@ -85,7 +85,7 @@ def _given(s: Situation, name: str) -> dict[str, Any]:
     """A mask that the caller gives, by its name, or nothing."""
     q_len, k_len = (1, s.src_len) if name == "source_mask" else (s.tgt_len, s.tgt_len)
     kind = "hides the begin" if name == "source_mask" else "random"
-    return {name: s.mask(q_len, k_len, kind)[0]} if name in s.padding else {}
+    return {name: s.mask(q_len, k_len, kind)[0]} if name in s.masks else {}
 
 
 def one_pair(solution: Solution) -> dict[str, Any]:
@@ -146,29 +146,24 @@ def _random_memory(length: int) -> Memory:
 
 
 def _memory(memory: object) -> dict[str, Any]:
-    """The two values of a memory; None stands for a mask that hides nothing."""
+    """The two values of a memory."""
     if not isinstance(memory, Memory):
         raise TypeError(f"encode returns {type(memory).__name__}; expected Memory(states, mask)")
-    mask = torch.ones(memory.states.shape[:2], dtype=torch.bool)[:, None, None]
-    return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
+    return {"states": memory.states, "mask": memory.mask}
 
 
 TOWER: dict[str, Any] = {"type": ("float64",), "layout": NONE}
 OF_SOURCE: dict[str, Any] = {
     "src_len": (7, 1),
-    "padding": (*PADDING, "padding at the end, a source_mask"),
+    "padding": PADDING,
+    "masks": ("", "a source_mask"),
 }
 OF_TARGET: dict[str, Any] = {
     "tgt_len": (5, 1),
-    "padding": (*PADDING, "padding at the end, a target_mask"),
+    "padding": PADDING,
+    "masks": ("", "a target_mask"),
 }
-BOTH = {
-    "padding": (
-        *PADDING,
-        "padding at the end, a source_mask",
-        "padding at the end, a source_mask, a target_mask",
-    )
-}
+BOTH = {"masks": ("", "a source_mask", "a target_mask", "a source_mask, a target_mask")}
 FUTURE = "A changed last token changes the others by {}."
 MORE = "Two more words of padding change the result by {}."
 CHECK = Check(
