@@ -28,7 +28,6 @@ __all__ = [
     "Solution",
     "Values",
     "check_of",
-    "in_float32",
     "listed",
     "measure",
     "probe",
@@ -69,12 +68,6 @@ def probe(text: str, function: Probe) -> Probe:
     """A probe whose name and docstring are ``text``, which describes the input."""
     function.__name__ = function.__doc__ = text
     return function
-
-
-def in_float32(probe: Probe) -> Probe:
-    """The probe with new tensors in float32, as in a translator."""
-    probe.situation = {"type": "float32", "gradients": "none"}  # type: ignore[attr-defined]
-    return probe
 
 
 def listed(**settings: object) -> str:

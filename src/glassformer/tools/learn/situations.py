@@ -204,7 +204,7 @@ def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
     with noted(torch.get_default_dtype(), gradients=torch.is_grad_enabled()):
         answer = [each for each in hole(solution, s).values() if isinstance(each, Tensor)]
     for each in answer:
-        each.untyped_storage().fill_(1)
+        each.untyped_storage().fill_(1)  # type: ignore[attr-defined]
     return [each.detach() for each in answer]
 
 

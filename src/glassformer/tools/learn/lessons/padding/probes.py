@@ -60,9 +60,9 @@ def _softmax(solution: Solution, scores: Tensor, mask: Tensor | None) -> dict[st
 
 
 def hidden_weight(results: Results) -> str | None:
-    for probe in (ONE_QUERY, FAR, huge_scores):
-        if (weight := results[probe.__name__]["weights"].flat[2]) != 0:
-            return f"With {probe.__doc__}, the hidden third key gets {weight:.3g}."
+    for each in (ONE_QUERY, FAR, huge_scores):
+        if (weight := results[each.__name__]["weights"].flat[2]) != 0:
+            return f"With {each.__doc__}, the hidden third key gets {weight:.3g}."
     return None
 
 

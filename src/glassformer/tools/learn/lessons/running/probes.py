@@ -30,8 +30,10 @@ def two_blocks(solution: Solution) -> dict[str, Any]:
 
 def _attended(lengths: list[int], text: str = "", mask: Tensor | None = None) -> Probe:
     def attended(solution: Solution) -> dict[str, Any]:
-        query, key = (numbers(2, 3, *size, name=name) for name, size in SIZES.items())
-        value = numbers(2, 3, 11, 7, seed=2, name="value")
+        query, key, value = (
+            numbers(2, 3, *size, seed=seed, name=name)
+            for seed, (name, size) in enumerate(SIZES.items())
+        )
         blocks = _blocks(key, value, lengths, mask)
         return {"output": solution.running_attention(query, blocks)}
 
@@ -86,7 +88,7 @@ class _Living(TorchFunctionMode):
         return result
 
 
-FOUR, SIZES = [3, 5, 1, 2], {"query": (5, 4), "key": (11, 4)}
+FOUR, SIZES = [3, 5, 1, 2], {"query": (5, 4), "key": (11, 4), "value": (11, 7)}
 ONE_BLOCK, FOUR_BLOCKS = _attended([11]), _attended(FOUR)
 LATE = (torch.arange(11) >= 3).expand(5, 11)
 EMPTY = (numbers(2, 1, 5, 11, seed=3) > 0) & (torch.arange(5) != 1)[:, None]
