@@ -15,7 +15,15 @@ from glassformer.tools.learn.check import check_of, measure, probe, unchanged, v
 from glassformer.tools.learn.inputs import hides, numbers
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import LESSONS, lesson
-from glassformer.tools.learn.situations import covering
+from glassformer.tools.learn.observed import equal, same
+from glassformer.tools.learn.situations import (
+    ELSEWHERE,
+    IDS,
+    NO_NUMBERS,
+    PADDING,
+    covering,
+    situations,
+)
 
 
 @pytest.mark.parametrize(
@@ -84,3 +92,36 @@ def test_a_law_says_nothing_about_values_of_another_type():
     verdict = judge.verdict(measure(judge.probes, own))
     assert verdict.outcome == "difference"
     assert any(line.startswith("Your weights: ") for line in verdict.lines)
+
+
+def masked(solution, s):
+    return {"mask": solution(s.tokens("tokens", s.length, 9, 0))}
+
+
+MASKED = situations(
+    "tokens", masked, **NO_NUMBERS, **IDS, device=ELSEWHERE, length=(5, 1, 3), padding=PADDING
+)
+KEPT = {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda tokens: KEPT.setdefault(tokens.shape, tokens != 0),
+        lambda tokens: torch.from_numpy(tokens.numpy() != 0) if tokens.is_cpu else tokens,
+        lambda tokens: (tokens != 0) & torch.ones(tokens.shape[1], dtype=torch.bool),
+        lambda tokens: (tokens != 0) | (tokens == 0).all(),
+    ],
+    ids=["an answer of before", "another type elsewhere", "another device", "no padding alone"],
+)
+def test_a_wrong_answer_shows_in_some_situation(wrong):
+    right = measure(MASKED, lambda tokens: tokens != 0)
+    assert len(right) == len(MASKED)
+    assert not same(right, measure(MASKED, wrong))
+
+
+def test_integers_of_another_type_are_not_equal():
+    one = np.arange(3, dtype=np.int32)
+    assert equal(one, one)
+    assert not equal(one, one.astype(np.int64))
+    assert equal(one * 1.0, (one * 1.0).astype(np.float32))

@@ -131,8 +131,7 @@ class Situation:
         made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
         if made_by not in self.made:
             self.made[made_by] = filled(make()).to(self.dtype)
-        module = self.made[made_by].train(bool(self.axes["mode"]))
-        return module if module in running().modules else observed(module)
+        return observed(self.made[made_by].train(bool(self.axes["mode"])))
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""

@@ -11,7 +11,7 @@ from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
 from glassformer.tools.learn.check import Check, Results, Solution
-from glassformer.tools.learn.inputs import given
+from glassformer.tools.learn.inputs import given, running
 from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
 from glassformer.tools.learn.table_model import RULES, TableModel
 
@@ -75,7 +75,9 @@ def _searched(
 def second_token(solution: Solution) -> dict[str, Any]:
     """a cache of 1 target and 2 source tokens, 1 row, 1 head, d_head 1; the key 5, the value 6"""
     fields = (given(each).view(1, 1, -1, 1) for each in ([1.0], [2.0], [3.0, 4.0], [7.0, 8.0]))
-    return _fields(solution.BlockState(*fields).grown(given([[[[5.0]]]]), given([[[[6.0]]]])))
+    return _fields(
+        _watched(solution.BlockState(*fields)).grown(given([[[[5.0]]]]), given([[[[6.0]]]]))
+    )
 
 
 def two_rows(solution: Solution) -> dict[str, Any]:
@@ -103,7 +105,18 @@ def _cache(solution: Solution, s: Situation) -> BlockState:
         "memory_values": 4,
     }
     fields = (s.numbers(name, s.batch, 3, length, 5) for name, length in lengths.items())
-    return solution.BlockState(*fields)
+    return _watched(solution.BlockState(*fields))
+
+
+def _watched(cache: BlockState) -> BlockState:
+    """The cache; the check notes if it gets other tensors."""
+    fields = _fields(cache)
+
+    def is_same() -> bool:
+        return all(each is fields[name] for name, each in _fields(cache).items())
+
+    running().watched.append(("the old cache", is_same))
+    return cache
 
 
 def _fields(cache: BlockState) -> dict[str, Tensor]:
