@@ -90,3 +90,10 @@ def test_the_texts_belong_to_the_code(name):
 def test_the_name_of_a_mistake_is_its_own():
     names = [name for each in lessons() for name in each.mistakes]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_right_solution_breaks_no_law(name):
+    for hole in lesson(name).holes:
+        judge = Judge.of(lesson(name), hole)
+        assert not [*judge._broken_laws(judge.right)], hole

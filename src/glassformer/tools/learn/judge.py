@@ -143,10 +143,12 @@ class Judge:
     def _explains(self, mistake: Mistake, results: Results, share: float) -> bool:
         """Whether the mistake gives equal values, and errors in the same probes.
 
-        If a probe by hand shows the mistake, a share of the situations suffices. Most mistakes give
+        If a probe by hand, or the first situation, shows the mistake, a share of the situations
+        suffices. Most mistakes give
         other values in the first probe, so that later probes need not run.
         """
         shown, wrong, explained = False, 0, 0
+        first = next((each for each in self.probes if hasattr(each, "situation")), None)
         for probe in self.probes:
             yours, right = results.get(probe.__name__), self.right[probe.__name__]
             theirs = _values(self.lesson, mistake, probe)
@@ -157,6 +159,7 @@ class Judge:
                     return False
             elif differs or not alike(yours, right):
                 wrong, explained = wrong + 1, explained + equals
+                shown |= probe is first and equals
         return bool(results) and explained >= (share if shown else 1) * wrong and wrong + shown > 0
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:

@@ -161,7 +161,7 @@ def situations(
 ) -> tuple[Probe, ...]:
     """The probes of a hole, one for each row; ``axes`` are the hole's own.
 
-    The usual row comes again on another ``device``, where only types and shapes are compared.
+    The usual row comes again on another ``device``, where only devices are compared.
     """
     rows = covering(tuple((AXES | axes).items()))
     elsewhere = [rows[0] | {"device": device}] if device else []
@@ -186,7 +186,11 @@ def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
     def asked(solution: Solution) -> Mapping[str, object]:
         made = shared.of(solution)
         if row.get("device"):
-            return {name: _placed(x) for name, x in hole(solution, Situation(row, made)).items()}
+            return {
+                "You make tensors on another device than the inputs": _meet(
+                    hole, solution, Situation(row, made)
+                )
+            }
         first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
         kept = [each.clone() for each in first]
         values = hole(solution, Situation(row, made))
@@ -207,11 +211,13 @@ def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
     return [each.detach() for each in answer]
 
 
-def _placed(value: object) -> object:
-    """A tensor's type, shape and device, because it has no numbers on another device."""
-    if not isinstance(value, Tensor):
-        return value
-    return f"{value.dtype} {tuple(value.shape)} on {value.device}"
+def _meet(hole: Hole, solution: Solution, s: Situation) -> bool:
+    """Whether tensors of two devices meet, or the answer is on another device than the inputs."""
+    try:
+        answer = hole(solution, s).values()
+    except (RuntimeError, TypeError) as error:  # a solution may look at a number, which is missing
+        return any(words in str(error) for words in ("expected device", "same device"))
+    return not all(each.is_meta for each in answer if isinstance(each, Tensor))
 
 
 def _text(row: Mapping[str, Value]) -> str:

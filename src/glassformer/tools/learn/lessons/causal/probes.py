@@ -141,7 +141,7 @@ CHECK = Check(
             lambda mask: np.triu(mask, 1), "With length {}, position {} may attend to position {}."
         ),
         "Each position attends to itself.": _pair(
-            lambda mask: ~mask & np.eye(len(mask), dtype=bool),
+            lambda mask: ~mask & np.eye(len(mask), dtype=bool) & mask.any(0),  # no padding
             "With length {}, position {} may not attend to itself.",
         ),
         "No position attends to padding.": padding_visible,
