@@ -17,14 +17,9 @@ _SHOWN = 4  # numbers of a row
 
 def equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
     """Whether two arrays are equal, up to the precision of their types."""
-    if value.shape != other.shape or _type(value) != _type(other):
+    if value.shape != other.shape or value.dtype.kind != other.dtype.kind:
         return False
     return bool(_close(value, other).all())
-
-
-def _type(value: NDArray[Any]) -> str:
-    """The type of integers, or the kind of others, because precision is a matter of tolerance."""
-    return value.dtype.name if value.dtype.kind in "iu" else value.dtype.kind
 
 
 def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
@@ -64,7 +59,7 @@ def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
         return f"Your {name} is {str(value.item())[:40]}; right are numbers of shape {right.shape}."
     if value.shape != right.shape:
         return f"The shape of your {name} is {value.shape}; right is {right.shape}."
-    if _type(value) != _type(right):
+    if value.dtype.kind != right.dtype.kind:
         return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
     if value.size <= 6:
         shown, expected = _both_listed(value.tolist(), right.tolist())

@@ -6,6 +6,7 @@ at most 40 rows. The first value of an axis is the usual one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, product
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.tools.learn.check import Probe, Solution, probe
-from glassformer.tools.learn.inputs import drawn, filled, given, noted, observed, running
+from glassformer.tools.learn.inputs import Noted, drawn, filled, given, noted, observed, running
 
 __all__ = [
     "ELSEWHERE",
@@ -130,7 +131,8 @@ class Situation:
         """An object with random weights, which all situations share that make it alike."""
         made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
         if made_by not in self.made:
-            self.made[made_by] = filled(make()).to(self.dtype)
+            with _apart():  # the parts are no leaves of their own
+                self.made[made_by] = filled(make()).to(self.dtype)
         return observed(self.made[made_by].train(bool(self.axes["mode"])))
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
@@ -202,9 +204,14 @@ def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
     return made
 
 
+def _apart() -> AbstractContextManager[Noted]:
+    """The inputs of the context are not those of the probe."""
+    return noted(torch.get_default_dtype(), gradients=torch.is_grad_enabled())
+
+
 def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
     """The tensors of an answer, changed in place; a later answer shares no memory with them."""
-    with noted(torch.get_default_dtype(), gradients=torch.is_grad_enabled()):
+    with _apart():
         answer = [each for each in hole(solution, s).values() if isinstance(each, Tensor)]
     for each in answer:
         each.untyped_storage().fill_(1)  # type: ignore[attr-defined]

@@ -13,7 +13,8 @@ from glassformer.tools.learn.situations import MASKS, NONE, SIZES, Situation, si
 
 def one_query(solution: Solution) -> dict[str, Tensor]:
     """query [[3, 1]], keys [[1, 0], [0, 1]], values [[10], [20]]"""
-    return _called(solution, given([[3.0, 1.0]]), given(torch.eye(2)), given([[10.0], [20.0]]))
+    query, key = given([[3.0, 1.0]], "query"), given(torch.eye(2), "key")
+    return _called(solution, query, key, given([[10.0], [20.0]], "value"))
 
 
 def large_scores(solution: Solution) -> dict[str, Tensor]:

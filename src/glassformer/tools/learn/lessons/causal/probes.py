@@ -53,7 +53,8 @@ def masked(solution: Solution, s: Situation) -> dict[str, Any]:
 
 
 def shifted(solution: Solution, s: Situation) -> dict[str, Any]:
-    return {"input for the decoder": solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)}
+    shifted = solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)
+    return {"input for the decoder": shifted, "type of the input": str(shifted.dtype)}
 
 
 def two_targets(solution: Solution) -> dict[str, Any]:

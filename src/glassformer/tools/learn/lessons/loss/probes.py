@@ -51,7 +51,7 @@ def sure_loss(results: Results) -> str | None:
 
 def equal_loss(results: Results) -> str | None:
     loss = results[EQUAL.__name__]["loss"]
-    if abs(loss - math.log(5)) < 1e-9:
+    if abs(loss - math.log(5)) < 1e-6:
         return None
     return f"Equal logits for 5 symbols lose {loss:.4g}; shares that sum to 1 lose ln 5 = 1.609."
 
