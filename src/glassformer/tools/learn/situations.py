@@ -68,7 +68,7 @@ PADDING = (
 IDS: dict[str, Any] = {"integers": ("", "int32")}
 """The types of token ids, where the answer picks nothing by them."""
 ELSEWHERE = "inputs on another device"
-"""The device is torch's "meta", which has no numbers, so that no hole may look at one."""
+"""The device is torch's "meta", which has no numbers: a hole that looks at one is not judged."""
 SIZES = (1.0, 100.0, 0.01, 0.0)
 """The factors of inputs in float64; 0 makes all scores equal."""
 NONE = ("",)
@@ -188,11 +188,8 @@ def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
     def asked(solution: Solution) -> Mapping[str, object]:
         made = shared.of(solution)
         if row.get("device"):
-            return {
-                "You make tensors on another device than the inputs": _meet(
-                    hole, solution, Situation(row, made)
-                )
-            }
+            meet = _meet(hole, solution, Situation(row, made))
+            return {"You make tensors on another device than the inputs": meet}
         first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
         kept = [each.clone() for each in first]
         values = hole(solution, Situation(row, made))
