@@ -131,16 +131,11 @@ def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> di
     }
 
 
-def unchanged(
-    first: Probe, second: Probe, sentence: str, *, at: Any = (), value: str = "output"
-) -> Evidence:
-    """Evidence if two probes have different outputs: ``sentence`` with the greatest change.
-
-    ``at`` is the place of the second output in the first output.
-    """
+def unchanged(first: Probe, second: Probe, sentence: str) -> Evidence:
+    """Evidence if two probes have different outputs: ``sentence`` with the greatest change."""
 
     def evidence(results: Results) -> str | None:
-        output, other = results[first.__name__][value][at], results[second.__name__][value]
+        output, other = (results[each.__name__]["output"] for each in (first, second))
         change = abs(output - other).max() if output.shape == other.shape else 0.0
         return None if change < 1e-9 else sentence.format(f"{change:.3g}")
 

@@ -23,7 +23,6 @@ __all__ = [
     "noted",
     "numbers",
     "observed",
-    "picks",
     "running",
     "watched",
 ]
@@ -155,8 +154,3 @@ class Known(nn.Module):
 
     def forward(self, *inputs: Tensor | None, **masks: Tensor | None) -> Tensor:
         return self.function(*inputs, **masks)
-
-
-def picks(*shape: int, below: int, seed: int = 0) -> Tensor:
-    """Random integers from 0 to ``below - 1``."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(0, below, shape))

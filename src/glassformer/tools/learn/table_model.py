@@ -65,10 +65,9 @@ class TableModel:
         place = torch.zeros(1, 1, vocab, dtype=torch.float64)
         return cls(place, logits.expand(vocab, vocab, vocab))
 
-    def state(self, sentences: list[int] | None = None) -> Read:
+    def state(self) -> Read:
         """The state before the first step: a row for each sentence."""
-        numbered = torch.arange(len(self.by_place)) if sentences is None else sentences
-        rows = torch.as_tensor(numbered)
+        rows = torch.arange(len(self.by_place))
         return Read(rows, rows.new_empty(len(rows), 0))
 
     def step(self, tokens: Tensor, state: Read) -> tuple[Tensor, Read]:
