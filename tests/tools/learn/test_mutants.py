@@ -42,6 +42,7 @@ RIGHT = {
     "rules.ids([target.row": "a list picks rows as a tensor does",
     "if len(finished) >= n_best": "the search goes on, but finds nothing better",
     "beam_search: a constant changed: 1 -> 2": "one end at most leads",
+    "greedy: a constant changed: 0 -> -1": "the best tokens are one column",
 }
 """Parts of the names of right mutants, each with the reason."""
 
