@@ -66,8 +66,8 @@ def test_a_mistake_is_shown_by_the_law_that_it_breaks():
     judge = Judge.of(lesson("padding"), "masked_softmax")
     record = lesson("padding").mistakes["softmax-without-mask"]
     verdict = judge.verdict(judge.results(("softmax-without-mask",)))
-    evidence = "With scores 1, 2, 3 the hidden third key gets 0.665."
-    assert verdict.lines[0] == f"{record.says} {evidence}"
+    evidence = "With scores [[1.0, 2.0, 3.0]], mask [[True, True, False]], the hidden third key"
+    assert verdict.lines[0] == f"{record.says} {evidence} gets 0.665."
 
 
 def test_large_logits_break_a_law_if_the_loss_is_no_number():
@@ -90,3 +90,10 @@ def test_the_texts_belong_to_the_code(name):
 def test_the_name_of_a_mistake_is_its_own():
     names = [name for each in lessons() for name in each.mistakes]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_right_solution_breaks_no_law(name):
+    for hole in lesson(name).holes:
+        judge = Judge.of(lesson(name), hole)
+        assert not [*judge._broken_laws(judge.right)], hole

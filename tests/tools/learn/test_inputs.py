@@ -15,7 +15,15 @@ from glassformer.tools.learn.check import check_of, measure, probe, unchanged, v
 from glassformer.tools.learn.inputs import hides, numbers
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import LESSONS, lesson
-from glassformer.tools.learn.situations import covering
+from glassformer.tools.learn.observed import same
+from glassformer.tools.learn.situations import (
+    ELSEWHERE,
+    IDS,
+    NO_NUMBERS,
+    PADDING,
+    covering,
+    situations,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,14 +72,13 @@ def test_a_hole_has_at_most_forty_situations_of_a_kind(name):
         assert all(count <= 40 for count in Counter(kinds).values())
 
 
-def test_two_probes_are_compared_where_the_second_stands_in_the_first():
+def test_two_probes_of_one_output_are_compared():
     whole, alone = (probe(name, lambda _: {}) for name in ("whole", "alone"))
-    law = unchanged(whole, alone, "The others change it by {}.", at=np.s_[1:])
-    first = np.arange(6.0).reshape(2, 3)
-    assert law({"whole": {"output": first}, "alone": {"output": first[1:]}}) is None
-    evidence = law({"whole": {"output": first}, "alone": {"output": first[1:] + 0.25}})
-    assert evidence == "The others change it by 0.25."
-    assert law({"whole": {"output": first}, "alone": {"output": first}}) is None  # other shapes
+    law, first = unchanged(whole, alone, "It changes by {}."), np.arange(3.0)
+    assert law({"whole": {"output": first}, "alone": {"output": first}}) is None
+    evidence = law({"whole": {"output": first}, "alone": {"output": first + 0.25}})
+    assert evidence == "It changes by 0.25."
+    assert law({"whole": {"output": first}, "alone": {"output": first[1:]}}) is None  # other shapes
 
 
 def test_a_law_says_nothing_about_values_of_another_type():
@@ -84,3 +91,29 @@ def test_a_law_says_nothing_about_values_of_another_type():
     verdict = judge.verdict(measure(judge.probes, own))
     assert verdict.outcome == "difference"
     assert any(line.startswith("Your weights: ") for line in verdict.lines)
+
+
+def masked(solution, s):
+    return {"mask": solution(s.tokens("tokens", s.length, 9, 0))}
+
+
+MASKED = situations(
+    "tokens", masked, **NO_NUMBERS, **IDS, device=ELSEWHERE, length=(5, 1, 3), padding=PADDING
+)
+KEPT = {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda tokens: KEPT.setdefault((tokens.shape, tokens.device), tokens != 0),
+        lambda tokens: tokens != 0 if tokens.is_cpu else torch.zeros(tokens.shape) != 0,
+        lambda tokens: (tokens != 0) & torch.ones(tokens.shape[1], dtype=torch.bool),
+        lambda tokens: (tokens != 0) | (tokens == 0).all(),
+    ],
+    ids=["an answer of before", "an answer on another device", "two devices", "no padding alone"],
+)
+def test_a_wrong_answer_shows_in_some_situation(wrong):
+    right = measure(MASKED, lambda tokens: tokens != 0)
+    assert len(right) == len(MASKED)
+    assert not same(right, measure(MASKED, wrong))

@@ -28,7 +28,6 @@ __all__ = [
     "Solution",
     "Values",
     "check_of",
-    "in_float32",
     "listed",
     "measure",
     "probe",
@@ -69,12 +68,6 @@ def probe(text: str, function: Probe) -> Probe:
     """A probe whose name and docstring are ``text``, which describes the input."""
     function.__name__ = function.__doc__ = text
     return function
-
-
-def in_float32(probe: Probe) -> Probe:
-    """The probe with new tensors in float32, as in a translator."""
-    probe.situation = {"type": "float32", "gradients": "none"}  # type: ignore[attr-defined]
-    return probe
 
 
 def listed(**settings: object) -> str:
@@ -138,16 +131,11 @@ def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> di
     }
 
 
-def unchanged(
-    first: Probe, second: Probe, sentence: str, *, at: Any = (), value: str = "output"
-) -> Evidence:
-    """Evidence if two probes have different outputs: ``sentence`` with the greatest change.
-
-    ``at`` is the place of the second output in the first output.
-    """
+def unchanged(first: Probe, second: Probe, sentence: str) -> Evidence:
+    """Evidence if two probes have different outputs: ``sentence`` with the greatest change."""
 
     def evidence(results: Results) -> str | None:
-        output, other = results[first.__name__][value][at], results[second.__name__][value]
+        output, other = (results[each.__name__]["output"] for each in (first, second))
         change = abs(output - other).max() if output.shape == other.shape else 0.0
         return None if change < 1e-9 else sentence.format(f"{change:.3g}")
 

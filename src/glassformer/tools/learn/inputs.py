@@ -23,7 +23,6 @@ __all__ = [
     "noted",
     "numbers",
     "observed",
-    "picks",
     "running",
     "watched",
 ]
@@ -106,7 +105,8 @@ def given(values: Any, name: str = "an input") -> Tensor:
     """A tensor of ``values`` for the solution; the check notes if the solution changes it."""
     tensor = torch.as_tensor(values)
     passed = tensor.clone()
-    running().inputs[id(passed)] = name, tensor, passed
+    if not passed.is_meta:
+        running().inputs[id(passed)] = name, tensor, passed
     return passed
 
 
@@ -154,8 +154,3 @@ class Known(nn.Module):
 
     def forward(self, *inputs: Tensor | None, **masks: Tensor | None) -> Tensor:
         return self.function(*inputs, **masks)
-
-
-def picks(*shape: int, below: int, seed: int = 0) -> Tensor:
-    """Random integers from 0 to ``below - 1``."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(0, below, shape))

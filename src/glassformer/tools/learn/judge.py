@@ -70,7 +70,8 @@ class Judge:
             for probe in self.probes
             if probe.__name__ in results
         }
-        if same(self.right, results):
+        weights = self._other_weights(results)
+        if same(self.right, results) and not weights:
             if wrong := tuple(self._difference(results, gradients=True)):
                 lines = (*self._cut_off(results), *wrong, *self._where(results))
                 return Verdict(self.lesson.name, "law", lines)
@@ -78,12 +79,26 @@ class Judge:
         if mistakes := self.mistakes(results):
             lines = tuple(self._explained(mistakes, results))
             return Verdict(self.lesson.name, "mistake", lines, mistakes)
+        if weights:
+            return Verdict(self.lesson.name, "law", (weights,))
         if len(results) < len(self.right):
             return None
         difference = (*self._difference(results), *self._where(results))
         for law, evidence in self._broken_laws(results):
             return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
         return Verdict(self.lesson.name, "difference", difference)
+
+    def _other_weights(self, results: Results) -> str:
+        """A sentence if an object trains a weight more than the right one, or a weight less."""
+        for probe, values in results.items():
+            yours, right = (
+                {name.removeprefix(GRADIENT) for name in each if name.startswith(GRADIENT)}
+                for each in (values, self.right[probe])
+            )
+            if yours and yours != right:
+                names = ", ".join(sorted(yours ^ right))
+                return f"Only your object trains it, or only the right one: {names}."
+        return ""
 
     def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
         """Each law that the results break, with the evidence in numbers."""
@@ -128,10 +143,12 @@ class Judge:
     def _explains(self, mistake: Mistake, results: Results, share: float) -> bool:
         """Whether the mistake gives equal values, and errors in the same probes.
 
-        If a probe by hand shows the mistake, a share of the situations suffices. Most mistakes give
+        If a probe by hand, or the first situation, shows the mistake, a share of the situations
+        suffices. Most mistakes give
         other values in the first probe, so that later probes need not run.
         """
         shown, wrong, explained = False, 0, 0
+        first = next((each for each in self.probes if hasattr(each, "situation")), None)
         for probe in self.probes:
             yours, right = results.get(probe.__name__), self.right[probe.__name__]
             theirs = _values(self.lesson, mistake, probe)
@@ -142,6 +159,7 @@ class Judge:
                     return False
             elif differs or not alike(yours, right):
                 wrong, explained = wrong + 1, explained + equals
+                shown |= probe is first and equals
         return bool(results) and explained >= (share if shown else 1) * wrong and wrong + shown > 0
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:

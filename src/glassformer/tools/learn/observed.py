@@ -170,7 +170,10 @@ def _seen_numbers(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterat
         yield f"All numbers of your {name} are 0."
     elif abs(value - right).max() <= 0.01 * scale:
         digits = int(-np.log10(abs(value - right).max() / scale))
-        cause = "float32 has 7: look for .float()" if digits > 4 else "The error is small"
+        cause = "The error is small"
+        if digits > 4:
+            float32, added = "float32 has 7: look for .float()", "Look for an added 1e-9"
+            cause = float32 if digits < 8 else added
         yield f"Your numbers have about {digits} right digits. {cause}."
     elif value.size > 1 and (relation := _relation(value.reshape(-1), right.reshape(-1))):
         yield f"Each number of your {name} is {relation}."

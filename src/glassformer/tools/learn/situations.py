@@ -6,6 +6,7 @@ at most 40 rows. The first value of an axis is the usual one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, product
@@ -17,9 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.tools.learn.check import Probe, Solution, probe
-from glassformer.tools.learn.inputs import drawn, filled, given, observed, running
+from glassformer.tools.learn.inputs import Noted, drawn, filled, given, noted, observed, running
 
 __all__ = [
+    "ELSEWHERE",
+    "IDS",
     "MASKS",
     "NONE",
     "NO_NUMBERS",
@@ -40,7 +43,7 @@ AXES: dict[str, Sequence[Value]] = {
     "layout": ("", "inputs are not contiguous"),
     "gradients": ("", "no gradient is wanted"),
     "mode": ("", "in training"),
-    "asked": ("", "asked twice, with other numbers before"),
+    "asked": ("", "asked twice: other numbers first, and that answer is changed"),
 }
 """The axes of every hole. A hole gives one value to an axis that does not apply."""
 MASKS = (
@@ -50,7 +53,7 @@ MASKS = (
     "a mask (batch, 1, 1, k_len) that hides the begin",
     "a mask (batch, 1, 1, k_len) that hides every second key",
     "a mask (q_len, k_len) that hides later keys",
-    "a mask (batch, 1, q_len, k_len) of random places",
+    "a mask (batch, heads, q_len, k_len) of random places",
     "a mask (q_len, k_len) that hides all keys from the first query",
     "a mask (batch, 1, 1, k_len) that hides all keys of the last sentence",
 )
@@ -60,14 +63,17 @@ PADDING = (
     "padding at the begin",
     "padding inside",
     "a sentence of padding alone",
+    "padding alone in all sentences",
 )
-
-
+IDS: dict[str, Any] = {"integers": ("", "int32")}
+"""The types of token ids, where the answer picks nothing by them."""
+ELSEWHERE = "inputs on another device"
+"""The device is torch's "meta", which has no numbers: a hole that looks at one is not judged."""
 SIZES = (1.0, 100.0, 0.01, 0.0)
 """The factors of inputs in float64; 0 makes all scores equal."""
 NONE = ("",)
 """The values of an axis that does not apply."""
-NO_NUMBERS: dict[str, Sequence[Value]] = {
+NO_NUMBERS: dict[str, Any] = {
     "type": ("float64",),
     "gradients": ("no gradient is wanted",),
     "mode": NONE,
@@ -96,7 +102,7 @@ class Situation:
         scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
         values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
         leaf = self._laid(values.to(self.dtype, copy=True))
-        if not self.axes["gradients"] and not self.earlier:
+        if not self.axes["gradients"]:
             running().leaves[name] = leaf.requires_grad_()
         return given(leaf, name)
 
@@ -105,9 +111,10 @@ class Situation:
         words = [each for each in (0, vocab - 1, *range(1, vocab - 1)) if each != pad]
         places = torch.arange(self.batch * length).reshape(self.batch, length)
         tokens = torch.tensor(words)[(places * 7 + self.earlier) % len(words)]
-        return given(self._laid(torch.where(self._hidden(length), pad, tokens)), name)
+        tokens = torch.where(self._hidden(length), pad, tokens)
+        return given(self._laid(tokens.int() if self.axes.get("integers") else tokens), name)
 
-    def mask(self, q_len: int, k_len: int, kind: str) -> list[Tensor | None]:
+    def mask(self, q_len: int, k_len: int, kind: str, *, heads: int = 1) -> list[Tensor | None]:
         """The mask as a list of arguments, which is empty if there is no mask."""
         if kind in ("no mask", "None as the mask"):
             return [None] * (kind != "no mask")
@@ -115,7 +122,7 @@ class Situation:
         masks = {
             "later keys": keys <= rows + max(k_len - q_len, 0),
             "the first query": (rows > 0).expand(q_len, k_len),
-            "random": drawn((self.batch, 1, q_len, k_len), 5 + self.earlier) > 0,
+            "random": drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0,
         }
         hidden = self._hidden(k_len, kind)[:, None, None]
         return [given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")]
@@ -123,11 +130,10 @@ class Situation:
     def module(self, make: Callable[[], nn.Module]) -> Any:
         """An object with random weights, which all situations share that make it alike."""
         made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
-        new = made_by not in self.made
-        if new:
-            self.made[made_by] = filled(make()).to(self.dtype)
-        module = self.made[made_by].train(bool(self.axes["mode"]))
-        return observed(module) if new or module not in running().modules else module
+        if made_by not in self.made:
+            with _apart():  # the parts are no leaves of their own
+                self.made[made_by] = filled(make()).to(self.dtype)
+        return observed(self.made[made_by].train(bool(self.axes["mode"])))
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""
@@ -139,20 +145,30 @@ class Situation:
             **dict.fromkeys(("alone", "last sentence"), places >= 0),
         }
         hidden = next((part[each] for each in part if each in kind), places < 0)
+        if "all sentences" in kind:
+            return hidden.expand(self.batch, length)
         sentence = 0 if self.earlier else self.batch - 1
         return hidden & (torch.arange(self.batch) == sentence)[:, None]
 
     def _laid(self, tensor: Tensor) -> Tensor:
-        """The tensor, or equal numbers that are not contiguous."""
+        """The tensor on its device, or equal numbers that are not contiguous."""
+        tensor = tensor.to("meta") if self.axes.get("device") else tensor
         if not self.axes["layout"]:
             return tensor
         return torch.stack((tensor, -tensor), dim=-1)[..., 0]
 
 
-def situations(name: str, hole: Hole, **axes: Sequence[Value]) -> tuple[Probe, ...]:
-    """The probes of a hole, one for each row; ``axes`` are the hole's own."""
+def situations(
+    name: str, hole: Hole, *, device: str = "", **axes: Sequence[Value]
+) -> tuple[Probe, ...]:
+    """The probes of a hole, one for each row; ``axes`` are the hole's own.
+
+    The usual row comes again on another ``device``, where only devices are compared.
+    """
+    rows = covering(tuple((AXES | axes).items()))
+    elsewhere = [rows[0] | {"device": device}] if device else []
     shared = _Shared()
-    return tuple(_probe(name, hole, row, shared) for row in covering(tuple((AXES | axes).items())))
+    return tuple(_probe(name, hole, row, shared) for row in (*rows, *elsewhere))
 
 
 @dataclass
@@ -170,18 +186,42 @@ class _Shared:
 
 def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
     def asked(solution: Solution) -> Mapping[str, object]:
-        made, earlier = shared.of(solution), {}
-        if row["asked"]:
-            earlier = dict(hole(solution, Situation(row, made, 1)))
-        kept = {key: each.clone() for key, each in earlier.items() if isinstance(each, Tensor)}
-        values = dict(hole(solution, Situation(row, made)))
-        now = {key: torch.as_tensor(earlier[key]) for key in kept}
-        changed = [not each.nan_to_num().equal(now[key].nan_to_num()) for key, each in kept.items()]
-        return {"The second call changes the answer of the first": any(changed), **values}
+        made = shared.of(solution)
+        if row.get("device"):
+            meet = _meet(hole, solution, Situation(row, made))
+            return {"You make tensors on another device than the inputs": meet}
+        first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
+        kept = [each.clone() for each in first]
+        values = hole(solution, Situation(row, made))
+        changed = not all(map(torch.equal, kept, first))
+        return {"The second call changes the answer of the first": changed, **values}
 
     made = probe(f"{name}: {_text(row)}", asked)
     made.situation = row  # type: ignore[attr-defined]
     return made
+
+
+def _apart() -> AbstractContextManager[Noted]:
+    """The inputs of the context are not those of the probe."""
+    return noted(torch.get_default_dtype(), gradients=torch.is_grad_enabled())
+
+
+def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
+    """The tensors of an answer, changed in place; a later answer shares no memory with them."""
+    with _apart():
+        answer = [each for each in hole(solution, s).values() if isinstance(each, Tensor)]
+    for each in answer:
+        each.untyped_storage().fill_(1)  # type: ignore[attr-defined]
+    return [each.detach() for each in answer]
+
+
+def _meet(hole: Hole, solution: Solution, s: Situation) -> bool:
+    """Whether tensors of two devices meet, or the answer is on another device than the inputs."""
+    try:
+        answer = hole(solution, s).values()
+    except (RuntimeError, TypeError) as error:  # a solution may look at a number, which is missing
+        return any(words in str(error) for words in ("expected device", "same device"))
+    return not all(each.is_meta for each in answer if isinstance(each, Tensor))
 
 
 def _text(row: Mapping[str, Value]) -> str:

@@ -5,9 +5,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from glassformer.decoding.logits_processors import LogitsProcessor, RepetitionPenalty
 from glassformer.tools.learn.inputs import numbers
 
-__all__ = ["Read", "TableModel"]
+__all__ = ["RULES", "Read", "TableModel"]
+
+RULES: dict[str, tuple[LogitsProcessor, ...]] = {
+    "": (),
+    "rules that punish repeated tokens": (RepetitionPenalty(9.0),),
+}
+"""The processors of a search, by their words; the second ones read all tokens of a row."""
 
 _MOST_STEPS = 100
 
@@ -58,10 +65,9 @@ class TableModel:
         place = torch.zeros(1, 1, vocab, dtype=torch.float64)
         return cls(place, logits.expand(vocab, vocab, vocab))
 
-    def state(self, sentences: list[int] | None = None) -> Read:
+    def state(self) -> Read:
         """The state before the first step: a row for each sentence."""
-        numbered = torch.arange(len(self.by_place)) if sentences is None else sentences
-        rows = torch.as_tensor(numbered)
+        rows = torch.arange(len(self.by_place))
         return Read(rows, rows.new_empty(len(rows), 0))
 
     def step(self, tokens: Tensor, state: Read) -> tuple[Tensor, Read]:

@@ -21,7 +21,7 @@ from glassformer.tools.learn.check import (
 )
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
-from glassformer.tools.learn.table_model import TableModel
+from glassformer.tools.learn.table_model import RULES, TableModel
 
 BOS, EOS = 1, 2
 IDS = Vocabulary(bos_id=BOS, eos_id=EOS)
@@ -81,8 +81,9 @@ def continued(solution: Solution, s: Situation) -> dict[str, Any]:
 def searched(solution: Solution, s: Situation) -> dict[str, Any]:
     language = TableModel.random(s.batch, 7, seed=50 + s.earlier)
     lengths = [s.longest if row % 2 else 4 for row in range(s.batch, 0, -1)]
-    options = {"beam": s.beam, "alpha": s.alpha, "n_best": min(s.best, s.beam)}
-    return _searched(solution, language, lengths, **options)
+    options = {"beam": s.beam, "length_penalty": s.alpha, "n_best": min(s.best, s.beam)}
+    rules = OutputRules(given(lengths), IDS, processors=RULES[s.rules])
+    return _answered(solution, language, rules, **options)
 
 
 def two_ways(solution: Solution) -> dict[str, Any]:
@@ -127,7 +128,12 @@ def _searched(
     n_best: int = 1,
 ) -> dict[str, Any]:
     rules = OutputRules(given(max_lengths), IDS)
-    options: dict[str, Any] = {"beam": beam, "length_penalty": alpha, "n_best": n_best}
+    return _answered(solution, language, rules, beam=beam, length_penalty=alpha, n_best=n_best)
+
+
+def _answered(
+    solution: Solution, language: TableModel, rules: OutputRules, **options: Any
+) -> dict[str, Any]:
     answers = solution.beam_search(language.step, language.state(), rules, **options)
     every = [hypothesis for answer in answers for hypothesis in answer]
     return {
@@ -210,6 +216,7 @@ CHECK = Check(
                 alpha=(0.6, 0.0, 2.0),
                 longest=(6, 1, 9),
                 best=(1, 3),
+                rules=tuple(RULES),
             ),
         ),
     },

@@ -46,20 +46,21 @@ def subsequent_mask(length: int) -> Tensor:
 def target_mask(tokens: Tensor, pad: int) -> Tensor:
     """The decoder's self-attention mask: no later position, no padding.
 
-    tokens (batch, len) -> mask (batch, 1, len, len), boolean
+    tokens (batch, len) -> mask (batch, 1, len, len), boolean, on their device
 
     tokens [[2, 7, 0]] with pad 0 -> [[[[True, False, False],
                                         [True, True,  False],
                                         [True, True,  False]]]]
     """
-    # One line, of padding_mask and your subsequent_mask.
+    # One line, of padding_mask and your subsequent_mask, .to(tokens.device).
     raise NotImplementedError
 
 
 def shift(labels: Tensor, bos: int) -> Tensor:
     """The decoder's input: bos, then all labels but the last.
 
-    labels (batch, len), which stay as they are -> input (batch, len)
+    labels (batch, len), which stay as they are
+    -> input (batch, len), of their type and on their device
 
     labels [[7, 8, 3], [9, 3, 0]] with bos 2 -> [[2, 7, 8], [2, 9, 3]]
     (3 is the end symbol, 0 the padding. A label that is padding counts in no

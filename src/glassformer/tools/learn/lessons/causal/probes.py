@@ -9,7 +9,15 @@ from torch import Tensor
 
 from glassformer.tools.learn.check import Check, Evidence, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import NO_NUMBERS, NONE, PADDING, Situation, situations
+from glassformer.tools.learn.situations import (
+    ELSEWHERE,
+    IDS,
+    NO_NUMBERS,
+    NONE,
+    PADDING,
+    Situation,
+    situations,
+)
 
 
 def _triangle(length: int) -> Probe:
@@ -45,7 +53,8 @@ def masked(solution: Solution, s: Situation) -> dict[str, Any]:
 
 
 def shifted(solution: Solution, s: Situation) -> dict[str, Any]:
-    return {"input for the decoder": solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)}
+    shifted = solution.shift(s.tokens("labels", s.length, 10, 0), s.bos)
+    return {"input for the decoder": shifted, "type of the input": str(shifted.dtype)}
 
 
 def two_targets(solution: Solution) -> dict[str, Any]:
@@ -104,13 +113,27 @@ CHECK = Check(
         "target_mask": (
             TWO_SENTENCES,
             *situations(
-                "target", masked, **NO_NUMBERS, pad=(0, 9, 4), length=(5, 1, 300), padding=PADDING
+                "target",
+                masked,
+                **NO_NUMBERS,
+                **IDS,
+                device=ELSEWHERE,
+                pad=(0, 9, 4),
+                length=(5, 1, 300),
+                padding=PADDING,
             ),
         ),
         "shift": (
             two_targets,
             *situations(
-                "labels", shifted, **NO_NUMBERS, bos=(2, 5), length=LENGTHS, padding=PADDING
+                "labels",
+                shifted,
+                **NO_NUMBERS,
+                **IDS,
+                device=ELSEWHERE,
+                bos=(2, 5),
+                length=LENGTHS,
+                padding=PADDING,
             ),
         ),
     },
@@ -119,7 +142,7 @@ CHECK = Check(
             lambda mask: np.triu(mask, 1), "With length {}, position {} may attend to position {}."
         ),
         "Each position attends to itself.": _pair(
-            lambda mask: ~mask & np.eye(len(mask), dtype=bool),
+            lambda mask: ~mask & np.eye(len(mask), dtype=bool) & mask.any(0),  # no padding
             "With length {}, position {} may not attend to itself.",
         ),
         "No position attends to padding.": padding_visible,

@@ -1,17 +1,19 @@
 """Probes of greedy search, and of the KV cache."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
 from glassformer.tools.learn.check import Check, Results, Solution
-from glassformer.tools.learn.inputs import given
+from glassformer.tools.learn.inputs import given, running
 from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
-from glassformer.tools.learn.table_model import TableModel
+from glassformer.tools.learn.table_model import RULES, TableModel
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
 
@@ -26,45 +28,16 @@ def one_token(solution: Solution) -> dict[str, Any]:
     return _searched(solution, _chain(), [1])
 
 
-def sentences(solution: Solution) -> dict[str, Any]:
-    """four rows of different logits, vocabulary 7, bos 1, eos 2, at most 3, 9, 8 and 8 tokens"""
-    return _searched(solution, _four(), [3, 9, 8, 8])
-
-
-def sentences_alone(solution: Solution) -> dict[str, Any]:
-    """four rows of different logits, searched one by one, with at most 3, 9, 8 and 8 tokens"""
-    targets = [
-        _searched(solution, _four(), [limit], rows=[row])["targets"][1:-1]
-        for row, limit in enumerate([3, 9, 8, 8])
-    ]
-    return {"targets": f"[{', '.join(targets)}]"}
-
-
-def loud_row(solution: Solution) -> dict[str, Any]:
-    """two rows, at most 6 tokens each; all logits of the first are above those of the second"""
-    language = TableModel.random(2, 7, seed=9)
-    language.by_place = language.by_place + torch.tensor([40, 0])[:, None, None]
-    return _searched(solution, language, [6, 6])
-
-
-def nearly_equal(solution: Solution) -> dict[str, Any]:
-    """five searches of one row, at most 4 tokens, all logits between -0.05 and 0.05"""
-    targets = set()
-    for _ in range(5):
-        language = TableModel.random(1, 7, seed=11)
-        language.by_place, language.by_tokens = language.by_place / 100, language.by_tokens / 100
-        targets.add(_searched(solution, language, [4])["targets"])
-    return {"different targets": len(targets)}
-
-
 def searched(solution: Solution, s: Situation) -> dict[str, Any]:
     language = TableModel.random(s.batch, 7, seed=40 + s.earlier)
     language.by_place, language.by_tokens = (
         (s.size * table).to(s.dtype) for table in (language.by_place, language.by_tokens)
     )
+    language.by_place[0] += 40 * bool(s.loud)  # its logits are above all others
     lengths = [s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)]
     bos, eos = (6, 0) if s.ids else (1, 2)
-    return _searched(solution, language, lengths, ids=Vocabulary(bos_id=bos, eos_id=eos))
+    ids = Vocabulary(bos_id=bos, eos_id=eos)
+    return _searched(solution, language, lengths, ids=ids, processors=RULES[s.rules])
 
 
 def _chain() -> TableModel:
@@ -76,20 +49,16 @@ def _chain() -> TableModel:
     return TableModel.table(rows)
 
 
-def _four() -> TableModel:
-    return TableModel.random(4, 7, seed=1057)
-
-
 def _searched(
     solution: Solution,
     language: TableModel,
     max_lengths: list[int],
     *,
-    rows: list[int] | None = None,
     ids: Vocabulary = IDS,
+    processors: Sequence[LogitsProcessor] = (),
 ) -> dict[str, Any]:
-    rules = OutputRules(given(max_lengths), ids)
-    answers = [best for [best] in solution.greedy(language.step, language.state(rows), rules)]
+    rules = OutputRules(given(max_lengths), ids, processors=processors)
+    answers = [best for [best] in solution.greedy(language.step, language.state(), rules)]
     targets = [[int(token) for token in answer.tokens] for answer in answers]
     pairs = zip(targets, max_lengths, strict=True)
     needed = max(len(target) + (len(target) < limit) for target, limit in pairs)
@@ -105,10 +74,10 @@ def _searched(
 
 def second_token(solution: Solution) -> dict[str, Any]:
     """a cache of 1 target and 2 source tokens, 1 row, 1 head, d_head 1; the key 5, the value 6"""
-    fields = (
-        torch.tensor(each).view(1, 1, -1, 1) for each in ([1.0], [2.0], [3.0, 4.0], [7.0, 8.0])
+    fields = (given(each).view(1, 1, -1, 1) for each in ([1.0], [2.0], [3.0, 4.0], [7.0, 8.0]))
+    return _fields(
+        _watched(solution.BlockState(*fields)).grown(given([[[[5.0]]]]), given([[[[6.0]]]]))
     )
-    return _grown(solution.BlockState(*fields), given([[[[5.0]]]]), given([[[[6.0]]]]))
 
 
 def two_rows(solution: Solution) -> dict[str, Any]:
@@ -119,7 +88,7 @@ def two_rows(solution: Solution) -> dict[str, Any]:
 
 def grown(solution: Solution, s: Situation) -> dict[str, Any]:
     key, value = (s.numbers(name, s.batch, 3, 1, 5) for name in ("key", "value"))
-    return _grown(_cache(solution, s), key, value)
+    return _fields(_cache(solution, s).grown(key, value))
 
 
 def selected(solution: Solution, s: Situation) -> dict[str, Any]:
@@ -136,29 +105,23 @@ def _cache(solution: Solution, s: Situation) -> BlockState:
         "memory_values": 4,
     }
     fields = (s.numbers(name, s.batch, 3, length, 5) for name, length in lengths.items())
-    return solution.BlockState(*fields)
+    return _watched(solution.BlockState(*fields))
 
 
-def _grown(old: BlockState, key: Tensor, value: Tensor) -> dict[str, Any]:
-    before = {name: field.clone() for name, field in _fields(old).items()}
-    new = _fields(old.grown(key, value))
-    changed = any(not torch.equal(before[name], field) for name, field in _fields(old).items())
-    return new | {"You change the old cache in place": changed}
+def _watched(cache: BlockState) -> BlockState:
+    """The cache; the check notes if it gets other tensors."""
+    fields = _fields(cache)
+
+    def is_same() -> bool:
+        return all(each is fields[name] for name, each in _fields(cache).items())
+
+    running().watched.append(("the old cache", is_same))
+    return cache
 
 
 def _fields(cache: BlockState) -> dict[str, Tensor]:
     names = ("self_keys", "self_values", "memory_keys", "memory_values")
     return {name: getattr(cache, name) for name in names}
-
-
-def in_company(results: Results) -> str | None:
-    together, alone = (results[name]["targets"] for name in ("sentences", "sentences_alone"))
-    return None if together == alone else f"Together the rows give {together}, alone {alone}."
-
-
-def drawn(results: Results) -> str | None:
-    count = results["nearly_equal"]["different targets"]
-    return None if count == 1 else f"Five searches of the same row give {count} targets."
 
 
 def read_in_vain(results: Results) -> str | None:
@@ -181,10 +144,6 @@ CHECK = Check(
         "greedy": (
             one_sentence,
             one_token,
-            sentences,
-            sentences_alone,
-            loud_row,
-            nearly_equal,
             *situations(
                 "a search",
                 searched,
@@ -192,6 +151,8 @@ CHECK = Check(
                 size=(1.0, 3.0),
                 longest=(9, 1, 5),
                 ids=("", "bos 6, eos 0"),
+                rules=tuple(RULES),
+                loud=("", "all logits of the first row are above those of the others"),
             ),
         ),
         "BlockState.grown": (second_token, *situations("a cache", grown, **CACHE)),
@@ -201,8 +162,6 @@ CHECK = Check(
         ),
     },
     laws={
-        "Greedy search draws nothing.": drawn,
-        "A sentence has the same target in any batch.": in_company,
         "A step reads one token, and none after the end.": read_in_vain,
         "A token adds 1 to the length of the cache.": length,
     },

@@ -11,7 +11,7 @@ from glassformer.tools.learn.inputs import numbers
 
 def six_heads(solution: Solution) -> dict[str, Any]:
     """6 heads with one query each, 2 groups with one key each; the value is the group's number"""
-    query, key = numbers(1, 6, 1, 5), numbers(1, 2, 1, 5, seed=1)
+    query, key = numbers(1, 6, 1, 5, name="query"), numbers(1, 2, 1, 5, seed=1, name="key")
     output = solution.grouped_attention(query, key, torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1))
     return {"output of each head": output.flatten()}
 
@@ -27,12 +27,12 @@ def four_heads(solution: Solution) -> dict[str, Any]:
 
 def wide_heads(solution: Solution) -> dict[str, Any]:
     """weight (12, 5), 6 heads, 2 groups"""
-    return {"pooled": solution.pooled(numbers(12, 5), 6, 2)}
+    return {"pooled": solution.pooled(numbers(12, 5, name="weight"), 6, 2)}
 
 
 def bias(solution: Solution) -> dict[str, Any]:
     """bias (12), 6 heads, 3 groups"""
-    return {"pooled": solution.pooled(numbers(12), 6, 3)}
+    return {"pooled": solution.pooled(numbers(12, name="bias"), 6, 3)}
 
 
 CHECK = Check(

@@ -8,6 +8,8 @@ from glassformer.tools.learn.attention_probes import sums_to_one
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, probe
 from glassformer.tools.learn.inputs import given, numbers
 from glassformer.tools.learn.situations import (
+    ELSEWHERE,
+    IDS,
     MASKS,
     NO_NUMBERS,
     NONE,
@@ -58,17 +60,27 @@ def _softmax(solution: Solution, scores: Tensor, mask: Tensor | None) -> dict[st
 
 
 def hidden_weight(results: Results) -> str | None:
-    weight = results[ONE_QUERY.__name__]["weights"].flat[2]
-    return None if weight == 0 else f"With scores 1, 2, 3 the hidden third key gets {weight:.3g}."
+    for each in (ONE_QUERY, FAR, huge_scores):
+        if (weight := results[each.__name__]["weights"].flat[2]) != 0:
+            return f"With {each.__doc__}, the hidden third key gets {weight:.3g}."
+    return None
 
 
 ONE_QUERY = _weighted([1.0, 2.0, 3.0], [True, True, False])
+FAR = _weighted([-30_000.0, -30_001.0, 30_000.0], [True, True, False])
 CHECK = Check(
     probes={
         "padding_mask": (
             _masked([[5, 6, 0]], 0),
             *situations(
-                "tokens", tokens, **NO_NUMBERS, pad=(0, 9, 4), length=(5, 1, 1100), padding=PADDING
+                "tokens",
+                tokens,
+                **NO_NUMBERS,
+                **IDS,
+                device=ELSEWHERE,
+                pad=(0, 9, 4),
+                length=(5, 1, 1100),
+                padding=PADDING,
             ),
         ),
         "masked_softmax": (
@@ -84,12 +96,11 @@ CHECK = Check(
                 size=SIZES,
                 mode=NONE,
             ),
-            _weighted([-30_000.0, -30_001.0, 30_000.0], [True, True, False]),
-            huge_scores,
+            *(FAR, huge_scores),
         ),
     },
     laws={
         "A hidden key gets no weight.": hidden_weight,
-        "The weights of each query sum to 1.": sums_to_one(ONE_QUERY, no_mask),
+        "The weights of each query sum to 1.": sums_to_one(ONE_QUERY, no_mask, FAR),
     },
 )

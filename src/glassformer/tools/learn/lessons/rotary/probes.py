@@ -31,7 +31,7 @@ def quarter_turn(solution: Solution) -> dict[str, Any]:
 
 def heads(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5, 14), angles (5, 7)"""
-    x, angles = numbers(2, 3, 5, 14), numbers(5, 7, seed=1).detach()
+    x, angles = numbers(2, 3, 5, 14, name="x"), numbers(5, 7, seed=1).detach()
     return {"output": solution.rotated(x, angles)}
 
 

@@ -30,9 +30,12 @@ def two_blocks(solution: Solution) -> dict[str, Any]:
 
 def _attended(lengths: list[int], text: str = "", mask: Tensor | None = None) -> Probe:
     def attended(solution: Solution) -> dict[str, Any]:
-        key, value = numbers(2, 3, 11, 4, seed=1), numbers(2, 3, 11, 7, seed=2)
+        query, key, value = (
+            numbers(2, 3, *size, seed=seed, name=name)
+            for seed, (name, size) in enumerate(SIZES.items())
+        )
         blocks = _blocks(key, value, lengths, mask)
-        return {"output": solution.running_attention(numbers(2, 3, 5, 4), blocks)}
+        return {"output": solution.running_attention(query, blocks)}
 
     return probe(f"query (2, 3, 5, 4), blocks of {lengths} keys{text}", attended)
 
@@ -40,7 +43,11 @@ def _attended(lengths: list[int], text: str = "", mask: Tensor | None = None) ->
 def large_scores(solution: Solution) -> dict[str, Any]:
     """queries [[1000], [-1000]], blocks with keys [[1]] and [[2], [3]]"""
     query, key = torch.tensor([[1000.0], [-1000.0]]), torch.tensor([[1.0], [2.0], [3.0]])
-    return {"output": solution.running_attention(query, _blocks(key, numbers(3, 2), [1, 2]))}
+    return {
+        "output": solution.running_attention(
+            query, _blocks(key, numbers(3, 2, name="value"), [1, 2])
+        )
+    }
 
 
 def memory(solution: Solution) -> dict[str, Any]:
@@ -81,7 +88,7 @@ class _Living(TorchFunctionMode):
         return result
 
 
-FOUR = [3, 5, 1, 2]
+FOUR, SIZES = [3, 5, 1, 2], {"query": (5, 4), "key": (11, 4), "value": (11, 7)}
 ONE_BLOCK, FOUR_BLOCKS = _attended([11]), _attended(FOUR)
 LATE = (torch.arange(11) >= 3).expand(5, 11)
 EMPTY = (numbers(2, 1, 5, 11, seed=3) > 0) & (torch.arange(5) != 1)[:, None]

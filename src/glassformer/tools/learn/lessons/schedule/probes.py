@@ -8,7 +8,14 @@ from torch import Tensor
 from glassformer.tools.learn.check import Check, Probe, Results, Solution, listed, probe, unpacked
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.lessons.schedule.plain import AdamState
-from glassformer.tools.learn.situations import NO_NUMBERS, NONE, SIZES, Situation, situations
+from glassformer.tools.learn.situations import (
+    ELSEWHERE,
+    NO_NUMBERS,
+    NONE,
+    SIZES,
+    Situation,
+    situations,
+)
 
 
 def _rates(*updates: int, **settings: float) -> Probe:
@@ -115,6 +122,7 @@ CHECK = Check(
                 updates=(6, 0, 1000),
                 size=SIZES,
                 settings=("", "betas (0.5, 0.8), epsilon 0.1"),
+                device=ELSEWHERE,
             ),
         ),
     },

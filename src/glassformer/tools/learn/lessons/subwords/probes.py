@@ -58,7 +58,7 @@ def pairs(solution: Solution, s: Situation) -> dict[str, Any]:
 
 
 def merges(solution: Solution, s: Situation) -> dict[str, Any]:
-    frequencies = {"".join(word): 3 + place % 2 for place, word in enumerate(_words(s))}
+    frequencies = {"".join(word): 1 + place % s.counts for place, word in enumerate(_words(s))}
     learned = solution.learn_merges(_kept(frequencies), s.count)
     return {"merges": ", ".join(_shown(pair) for pair in learned)}
 
@@ -130,7 +130,14 @@ CHECK = Check(
         "learn_merges": (
             _learned(FIVE_WORDS, 4),
             _learned({"xy": 1, "ab": 1, "cab": 1, "yz": 5}, 3),
-            *situations("words to learn", merges, **TEXT, words=(3, 1, 7), count=(3, 0, 1, 99)),
+            *situations(
+                "words to learn",
+                merges,
+                **TEXT,
+                words=(3, 1, 7),
+                counts=(3, 1),
+                count=(3, 0, 1, 99),
+            ),
         ),
         "encode": (
             _encoded("wing", ("i", "n"), ("in", "g")),
