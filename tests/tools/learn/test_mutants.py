@@ -42,9 +42,12 @@ RIGHT = {
     "following.tolist() -> following": "a tensor of numbers serves as the numbers do",
     "observe": "no lesson has an observer",
     "rules -> length_penalty": "no lesson has an observer",
+    "beam_search: an argument dropped: rules.log_probabilities(": "no lesson has an observer",
+    "arguments exchanged: rules.log_probabilities(": "no lesson has an observer",
     "rules.ids([target.row": "a list picks rows as a tensor does",
     "if len(finished) >= n_best": "the search goes on, but finds nothing better",
     "beam_search: a constant changed: 1 -> 2": "one end at most leads",
+    "beam_search: a constant changed: 2 -> 4": "more candidates than needed change nothing",
 }
 """Parts of the names of right mutants, each with the reason."""
 
