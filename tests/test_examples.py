@@ -126,6 +126,7 @@ def program(folder, name, text):
     return folder
 
 
+@pytest.mark.usefixtures("nightly")
 def test_everyday_sentences_become_a_translator(place, tmp_path):
     program(tmp_path, "opus_read", OPUS["right"])
 

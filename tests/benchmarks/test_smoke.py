@@ -131,6 +131,7 @@ def test_quality(figure, tmp_path, monkeypatch):
     assert "BLEU" in figures["about"]["test"]
 
 
+@pytest.mark.usefixtures("nightly")
 def test_serving(figure, bundle_directory):
     words = ("--bundle", bundle_directory, "--clients", 1, 2, "--seconds", 0.5)
 

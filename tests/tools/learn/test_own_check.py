@@ -60,6 +60,7 @@ def test_parts_that_are_not_written_yet_are_the_packages(folder):
     assert checked_with_own(folder, HEADS)[1].outcome == "empty"
 
 
+@pytest.mark.usefixtures("nightly")
 def test_all_lessons_of_the_walk_are_right_with_its_own_parts(tmp_path):
     """The last one also in a process of its own, where nothing of this one is left."""
     folder = Folder(tmp_path)
