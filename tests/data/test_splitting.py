@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.data import splitting
 from glassformer.data.splitting import sentence_spans, split_long
 from tests.tables import every
 
@@ -88,3 +89,10 @@ def test_other_white_space_stands_where_it_stood(space):
 
     assert "".join(text[slice(*span)] for span in spans) == text
     assert text[slice(*spans[-1])] == "Yes."
+
+
+def test_letters_are_looked_for_once(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(splitting, "has_letters", lambda text: bool(sizes.append(len(text))))
+    assert list(sentence_spans("<!--" * 500, "en")) == [(0, 2000)]
+    assert sum(sizes) == 2000

@@ -42,13 +42,14 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
 
     language = language_of(language) or "en"
     start = end = 0
+    has_one = False  # whether a letter stands between start and end
     # sentencex 1.0.32 panics at some other white space before a full stop, as in "A\u202f. ?".
     for part in segment(language, _OTHER_SPACE.sub(" ", text)):
         end += len(part)
-        ended = has_letters(text[start:end])
-        if ended and not (end < len(text) and _goes_on(part, text[end], language)):
+        has_one = has_one or has_letters(part)
+        if has_one and not (end < len(text) and _goes_on(part, text[end], language)):
             yield start, end
-            start = end
+            start, has_one = end, False
     if start < len(text):
         yield start, len(text)
 
