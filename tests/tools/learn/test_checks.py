@@ -2,13 +2,14 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from glassformer.tools.learn.check import check_of, measure
 from glassformer.tools.learn.edits import solution
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import LESSONS, lesson, lessons
-from glassformer.tools.learn.observed import same
+from glassformer.tools.learn.observed import observations, same
 
 SOME = 25  # pairs of each hole; --all-pairs takes all, which is minutes
 HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
@@ -97,3 +98,11 @@ def test_the_right_solution_breaks_no_law(name):
     for hole in lesson(name).holes:
         judge = Judge.of(lesson(name), hole)
         assert not [*judge._broken_laws(judge.right)], hole
+
+
+def test_two_numbers_have_no_line_through_them():
+    values, right = np.array([0.8808, 0.1192]), np.array([0.8044, 0.1956])
+    said = [*observations({"weights": values}, {"weights": right})]
+    assert not any("times" in line for line in said)
+    [twice] = observations({"weights": 2 * right}, {"weights": right})
+    assert twice == "Each number of your weights is the right one times 2."

@@ -195,7 +195,9 @@ def _relation(value: NDArray[Any], right: NDArray[Any]) -> str:
     if np.ptp(right) < 1e-9:
         return ""
     factor, plus = np.polyfit(right, value, 1)
-    if np.allclose(right * factor + plus, value, rtol=1e-6, atol=1e-9) and abs(factor) > 1e-9:
+    plain = value.size > 2 or np.isclose(factor, 1) or abs(plus) < 1e-7  # a line meets two points
+    fits = np.allclose(right * factor + plus, value, rtol=1e-6, atol=1e-9)
+    if plain and fits and abs(factor) > 1e-9:
         times = "" if np.isclose(factor, 1) else f" times {factor:.4g}"
         return f"the right one{times}" + ("" if abs(plus) < 1e-7 else f" plus {plus:.4g}")
     if np.allclose(abs(value), abs(right), atol=1e-9):
