@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks.peers import measure, ours, torch_nn
 from benchmarks.peers.torch_training import train
@@ -52,6 +53,7 @@ def _job(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("_job")
 def test_torch_nn_learns_as_ours_does_from_the_same_weights(monkeypatch, capsys):
+    torch.manual_seed(3)  # the weights, and so the losses of two batches, are those of each run
     theirs, own = torch_nn.Translation(), ours.build()
     weights = {"source_embedding.weight": theirs.embedding.weight}
     for side in ("encoder", "decoder"):
