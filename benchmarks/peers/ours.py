@@ -113,7 +113,6 @@ FORMS: dict[str, Callable[[], tuple[Learner, Sequence[Batch]]]] = {
     "padded": padded,
     "packed": packed,
     "packed, graph": partial(packed, graph=True),
-    "packed, compiled blocks": partial(packed, compiled=True),
     "packed, compiled blocks, graph": partial(packed, graph=True, compiled=True),
 }
 """The forms of an update: the learner, and its batches in the host's memory."""

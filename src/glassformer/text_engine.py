@@ -137,9 +137,8 @@ class TextEngine:
     ) -> list[Translation]:
         """One translation for each text, in the order of the texts.
 
-        A text without segments stays as it is. The engine gets the texts in
-        jobs of similar lengths. Without ``split``, only a line that is too long is cut at sentence
-        ends.
+        A text without segments stays as it is. The engine gets the texts in jobs of similar
+        lengths. Without ``split``, only a line that is too long is cut at sentence ends.
         """
         self._check(options, forced=any(prefixes))
 

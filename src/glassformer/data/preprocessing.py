@@ -272,7 +272,8 @@ class _Cutter:
         spans = {x: way for x in found if (way := (known or _USUAL).reads(text, x)) != "text"}
         first, last = 0, len(text)
         if known and self.preprocessing.lengths and text:
-            first, last = known.edges.span(text, [*spans])
+            signs = [x for x in found if x in spans or x.kind == "measure"]
+            first, last = known.edges.span(text, signs)
         inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
         names = (name for n in count() if (name := f"{{{n}}}") not in text)
         marks = tuple(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.alignment.doubts import NO_WORD
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.tools.cli.main import main
 from glassformer.tools.cli.translate import TranslateOptions, _rows
@@ -122,7 +123,8 @@ def test_a_line_feed_that_the_model_writes_is_no_line_end(translate, bundle_dire
     found = translate(b"A dog.\n", "--n-best", 2, bundle=tmp_path / "bundle")[1]
     assert found.count(b"\n") == len(found.splitlines())
     options = TranslateOptions(bundle=tmp_path)
-    assert _rows(Translation("one\ntwo", -1.0), 0, "eins zwei", options) == "one two\n"
+    line = _rows(bundle, Translation("one\ntwo", -1.0), 0, options, "a b")
+    assert line == "one two\n"
 
 
 def test_bytes_that_are_not_utf8_are_named_and_what_is_before_them_answered(translate):
@@ -235,6 +237,14 @@ def test_json_is_one_object_a_line(translate, translator):
     ]
     assert [len(record["alternatives"]) for record in records] == [1, 0, 1]
     assert set(records[0]["alternatives"][0]) == {"text", "score"}
+
+
+def test_json_with_an_alignment_has_doubts(told):
+    _, out, _ = told(b"hello world\nthe hat\n", "--json", "--alignment")
+
+    unknown, known = (json.loads(line)["doubts"] for line in out.decode().splitlines())
+    assert NO_WORD in unknown
+    assert NO_WORD not in known
 
 
 def test_a_prefix_begins_each_translation(translate):

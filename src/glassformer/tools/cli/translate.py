@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Unpack, cast
@@ -34,6 +35,7 @@ from glassformer.support.progress import shown_progress, working
 from glassformer.tools.cli.loading import LoadingOptions, parts_of
 
 if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
     from glassformer.data.terms import Terms
     from glassformer.translator import Sampling, TranslateSettings, Translation, Translator
 
@@ -101,7 +103,8 @@ class TranslateOptions(LoadingOptions):
     """Also print the links between source and target words, as 'text ||| 0-0 1-2'. Words count
     from 0 and end at spaces. --json prints spans of characters instead."""
     as_json: bool = Field(False, alias="json")
-    """Print a JSON object for each line, with text, score and alternatives."""
+    """Print a JSON object for each line, with text, score and alternatives; with --alignment also
+    with doubts."""
     plain: bool = False
     """Run only the readable forms of the code, which translate equally but more slowly."""
     parts: Path | None = None
@@ -174,6 +177,10 @@ class _Watching:
     translator: Translator
     unknown: list[str] = field(default_factory=list)
 
+    @property
+    def bundle(self) -> Bundle:
+        return self.translator.bundle
+
     def translate(
         self, texts: Sequence[str], **options: Unpack[TranslateSettings]
     ) -> list[Translation]:
@@ -182,7 +189,7 @@ class _Watching:
 
         translations = self.translator.translate(texts, **options)
         for text, best in zip(texts, translations, strict=True):
-            self.unknown.extend([text] * invented(self.translator.bundle, text, best.text))
+            self.unknown.extend([text] * invented(self.bundle, text, best.text))
         return translations
 
 
@@ -232,7 +239,8 @@ def _translate_input(
         numbered = [*enumerate(zip(translations, window.texts, strict=True), start=window.first)]
         if glossary:
             lacking.extend(n for n, (best, text) in numbered if glossary.missing(text, best.text))
-        return "".join(_rows(best, number, text, options) for number, (best, text) in numbered)
+        bundle = translator.bundle
+        return "".join(_rows(bundle, best, n, options, text) for n, (best, text) in numbered)
 
     windows = _windows(descriptor)
     if options.sample:  # each line is a batch of its own, so that no other line changes the draw
@@ -312,11 +320,13 @@ def _input_waits(descriptor: int) -> bool:
         return True
 
 
-def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
+def _rows(
+    bundle: Bundle, translation: Translation, number: int, options: TranslateOptions, source: str
+) -> str:
     """The output lines of one source line; a line feed inside a translation becomes a space."""
     hypotheses = [translation, *translation.alternatives]
     if options.as_json:
-        best, *others = (_object(hypothesis, options) for hypothesis in hypotheses)
+        best, *others = (_object(bundle, each, options) for each in hypotheses)
         return json.dumps({**best, "alternatives": others}, ensure_ascii=False) + "\n"
     rows = []
     for hypothesis in hypotheses:
@@ -329,10 +339,18 @@ def _rows(translation: Translation, number: int, source: str, options: Translate
     return "".join(rows)
 
 
-def _object(translation: Translation, options: TranslateOptions) -> dict[str, Any]:
+def _object(bundle: Bundle, translation: Translation, options: TranslateOptions) -> dict[str, Any]:
+    from glassformer.alignment.doubts import doubts
+    from glassformer.translator import Translation
+
     text = translation.text.replace("\n", " ")
     fields: dict[str, Any] = {"text": text, "score": translation.score}
     if options.alignment:
         links = translation.alignment
         fields["alignment"] = None if links is None else [asdict(link) for link in links]
+        reasons = (
+            doubts(bundle, part.segment.whole, Translation(part.text, part.score))
+            for part in translation.segments
+        )
+        fields["doubts"] = list(dict.fromkeys(chain.from_iterable(reasons)))
     return fields

@@ -144,8 +144,8 @@ class Judge:
         """Whether the mistake gives equal values, and errors in the same probes.
 
         If a probe by hand, or the first situation, shows the mistake, a share of the situations
-        suffices. Most mistakes give
-        other values in the first probe, so that later probes need not run.
+        suffices. Most mistakes give other values in the first probe, so that later probes need not
+        run.
         """
         shown, wrong, explained = False, 0, 0
         first = next((each for each in self.probes if hasattr(each, "situation")), None)

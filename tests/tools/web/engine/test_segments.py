@@ -106,6 +106,7 @@ def test_segments_and_their_places():
         "\ufeff\n\r\n a \n b\u0301 \n",
         "12",
         " \u200b ",
+        *("-20 h", "-5 °C: snow", "(-3 t) dogs", "−4 km.", "- 4 km"),
     ]
     edges = Edges(("", "$", "«", "(", "."), ("", ".", "!", " !", ".)"), "")
     letters = "".join(sorted({*"".join(SENTENCES)}))

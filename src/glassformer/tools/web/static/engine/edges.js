@@ -59,15 +59,17 @@ export class Edges {
   // The characters, with signs of their own in the place of protected spans, but for numbers.
   bare(text) {
     const signs = [...text];
+    let [place, before] = [0, 0]; // of a span, in characters and in UTF-16
     for (const { kind, span, index } of protectedSpans(text, this.spans)) {
+      place += [...text.slice(before, index)].length;
+      before = index;
       const names = [kind, `${kind} ${span[0]}`, `${kind} ${span}`];
       const isText = names.some((name) => this.texts.includes(name));
-      const place = [...text.slice(0, index)].length;
       if (kind === "measure") signs[place] = "0"; // a minus belongs to its number
       if (isText || /^\$\p{Nd}$/u.test(span)) continue;
       const end = place + [...span].length;
       signs.fill(kind === "placeholder" ? JOINED : SPAN, place, end);
-      const closes = kind === "emphasis" && !isLetter([...text.slice(index + span.length)][0]);
+      const closes = kind === "emphasis" && !isLetter(signs[end]);
       if (span.startsWith("</") || closes) signs[end - 1] = CLOSING;
       else if (/^<[\p{L}\p{N}#]/u.test(span) || kind === "emphasis") signs[place] = OPENING;
     }
