@@ -50,7 +50,7 @@ PAIRS = tuple(
 )
 # Symbols in the places of spans, and the forms that `train` teaches a model to copy.
 _COPIED = re.compile(
-    r"[\ue000-\ue00f]|\{\w+\}|\{\{ ?\w+ ?\}\}|\$\{\w+\}|\$[1-9]|%[1-9]\$s|%\(\w+\)s|%[sd]\b|`\w+`"
+    r"[\ue000-\ue00f]|[$%#]?\{\w+\}|\{\{ ?\w+ ?\}\}|\$[1-9]|%[1-9](?:\$s|(?!\d))|%\(\w+\)s|%[sd]\b|`\w+`"
 )
 _SYMBOL = re.compile(r"[\ue000-\ue00f]")
 
@@ -123,9 +123,10 @@ def exact_translator(pairs: Sequence[Pair] = PAIRS) -> Translator:
 
 
 def _known(pairs: Sequence[Pair]) -> Known:
-    """The counts of the pairs; the translator has learnt all letters, and units as words."""
+    """The counts of the pairs; the translator has learnt letters, units as words, and some spans."""
     known = Known.of([corpus.Pair(*pair[:2]) for pair in [*pairs, (ascii_letters, ascii_letters)]])
-    return replace(known, spans={f"measure {unit}": (0, 5) for unit in UNITS})
+    units = {f"measure {unit}": (0, 5) for unit in UNITS}
+    return replace(known, spans=units | {**{f"placeholder {sign}": (5, 5) for sign in "%{$"}})
 
 
 @contextmanager

@@ -31,9 +31,9 @@ def readings(known, text):
         ("5 km", "copied"),
         ("{n}", "copied"),
         ("[1]", "copied"),
-        ("5 kg", "copied"),  # nobody has taught it otherwise
-        ("5 t", "opaque"),  # "t" may be a word, and the training had no such number
-        ("%1", "renamed"),
+        ("5 kg", "opaque"),  # the training had no such number
+        ("5 t", "opaque"),
+        ("%1", "opaque"),
         ("AR-1000", "opaque"),
         ("ç", "opaque"),
         ("¶", "opaque"),
@@ -113,7 +113,7 @@ def test_each_entity_is_a_kind_of_its_own():
     known = Known.of([Pair("a &amp; b", "a und b")] * 9)
     assert [
         known.reads(text, span) for text in ("&amp;", "&nbsp;") for span in known.spans_in(text)
-    ] == ["text", "copied"]
+    ] == ["text", "opaque"]
 
 
 @every("text", ["-5 °C", "-3.5 GHz", "−40 °F"])

@@ -25,7 +25,6 @@ OPTIONS = {
     "dropout": 0.1,
     "vocab_size": 300,
     "joined_pairs": 0.0,
-    "placeholders": 0.0,
     "updates": 12,
     "batch_tokens": 128,
     "warmup": 10,

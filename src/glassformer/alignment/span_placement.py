@@ -18,7 +18,6 @@ from glassformer.alignment.restoring import restored
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.data.accelerators import with_key
 from glassformer.data.bare_text import BareText, Mark
-from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
 from glassformer.data.words import Link
 from glassformer.decoding.engine import SearchOptions
@@ -119,7 +118,8 @@ def _is_faulty(part: SegmentTranslation) -> bool:
     marked, target = part.segment.marked, part.text
     if marked is None or part.segment.is_bare:
         return False
-    texts, spans = _spans_read(part.segment), protected_spans(target)
+    texts = [marked.text[mark.start : mark.end] for mark in marked.marks]
+    spans = protected_spans(target)
     found = [span.text_of(target) for span in spans]
     counts, wanted = Counter(found), Counter(texts)
     for mark, text in zip(marked.marks, texts, strict=True):
@@ -155,23 +155,14 @@ def _without_invented(part: SegmentTranslation, least: int) -> SegmentTranslatio
     return replace(part, text=BareText(part.text, tuple(marks)).bare) if marks else part
 
 
-def _spans_read(segment: Segment) -> list[str]:
-    """The spans of a segment, or their stand-ins if the model reads these."""
-    marked = segment.marked
-    if marked is None or segment.is_bare:
-        return []
-    if segment.text == marked.text:
-        return [marked.text[mark.start : mark.end] for mark in marked.marks]
-    return [mark.shown_in(marked.text) for mark in marked.marks]
-
-
 def _as_typed(part: SegmentTranslation, text: str) -> SegmentTranslation:
     """The translation with the spans as somebody has typed them, in place of the spans read."""
     marked, places, target = part.segment.marked, part.segment.places, part.text
     if marked is None:
         return part
-    for mark, read in zip(marked.marks, _spans_read(part.segment), strict=True):
-        target = target.replace(read, text[places[mark.start] : places[mark.end]].rstrip())
+    for mark in [] if part.segment.is_bare else marked.marks:
+        typed = text[places[mark.start] : places[mark.end]].rstrip()
+        target = target.replace(marked.text[mark.start : mark.end], typed)
     if target == part.text:
         return part
     segment = replace(part.segment, text=marked.text)

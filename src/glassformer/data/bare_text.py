@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate, groupby, pairwise
 from typing import Literal
 
-from glassformer.data.words import Span, replaced
+from glassformer.data.words import Span
 
 __all__ = ["VOID", "BareText", "Mark", "Node"]
 
@@ -32,7 +32,7 @@ class Mark:
     """A part that the bare text lacks, a point or the tag that opens or closes ``name``.
 
     Ordered points keep their order in the translation; other points may move. ``kind`` is the kind
-    of a protected span. A model may read a ``stand_in`` in the place of the span.
+    of a protected span.
     """
 
     start: int
@@ -41,11 +41,6 @@ class Mark:
     name: str = ""
     kind: str = ""
     ordered: bool = False
-    stand_in: str = ""
-
-    def shown_in(self, text: str) -> str:
-        """The stand-in, or else the part of ``text``."""
-        return self.stand_in or text[self.start : self.end]
 
 
 @dataclass(frozen=True)
@@ -81,12 +76,6 @@ class BareText:
     def bare(self) -> str:
         """The text without marks, and without the second space that a mark would leave."""
         return "".join(self.text[place] for place in self.kept)
-
-    @property
-    def shown(self) -> str:
-        """The text with stand-ins."""
-        marks = [((mark.start, mark.end), mark.shown_in(self.text)) for mark in self.marks]
-        return replaced(self.text, marks)
 
     @cached_property
     def kept(self) -> list[int]:

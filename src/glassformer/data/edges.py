@@ -26,14 +26,16 @@ _MOST = 8  # signs of a learnt run
 _DEEPEST = 100  # opening signs that wait for their partners
 # The closing signs of each opening sign; some signs open and close.
 _CLOSERS = dict(zip("([{<«‹「『（【“‘„‚", [*")]}>»›」』）】”’", "“”", "‘’"], strict=True))
-_SPAN, _JOINED, _OPENING, _CLOSING = "\0\1\2\3"  # in the place of protected spans
-_PARTS = _SPAN + _JOINED + _OPENING + _CLOSING
+# In the place of protected spans.
+_SPAN, _JOINED, _OPENING, _CLOSING, _OPAQUE = ("\0", "\1", "\2", "\3", "\4")
+_PARTS = _SPAN + _JOINED + _OPENING + _CLOSING + _OPAQUE
 _SPANS = re.compile(f"[{_PARTS}]+")
 _CLOSERS |= {_OPENING: _CLOSING}
 _CLOSERS |= {sign: sign for sign in "\"'*_~`|"}
 _FLANKED = "\"'’*_~`|"  # a letter beside one says whether it opens or closes
 _SIGN = re.compile(f"[{re.escape(''.join([*_CLOSERS, *_CLOSERS.values()]))}]")
 _LETTER = re.compile(r"[^\W_]")
+_NUMBERS = ("unknown", "identifier", "reference", "version")  # kinds to which a number belongs
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Edges:
         starts, ends = Counter[str](), Counter[str]()
         for source in map(str.strip, sources):
             bare = _bare(source, protected_spans(source))
-            start, end = _core(bare, _pairs(bare))
+            start, end = _core(bare, _pairs(bare), (0, len(bare)))
             starts[_SPANS.sub(_SPAN, bare[:start])] += 1
             ends[_SPANS.sub(_SPAN, bare[end:])] += 1
         learnt = [
@@ -77,20 +79,23 @@ class Edges:
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
         tables = {"closers": _CLOSERS, "flanked": _FLANKED, "most": _MOST, "deepest": _DEEPEST}
+        tables["numbered"] = _NUMBERS
         return asdict(self) | tables
 
-    def span(self, text: str, spans: Sequence[ProtectedSpan]) -> Span:
+    def span(self, text: str, spans: Sequence[ProtectedSpan], *, numbers: bool = True) -> Span:
         """The span of a stripped text without the signs at its edges that nobody has learnt.
 
         ``spans`` are the text's spans. The answer is empty if the text has neither letters nor
-        digits outside them.
+        digits outside them. Without ``numbers``, numbers that an opaque span parts from all words
+        are signs too.
         """
         bare = _bare(text, spans)
         stops = bare[-2:-1].isalnum() and self._learnt(bare[-1], self.ends)
-        if bare[:1].isalnum() and (stops or bare[-1].isalnum()):
+        plain = bare[:1].isalnum() and (stops or bare[-1].isalnum())
+        if plain and (numbers or _OPAQUE not in bare):
             return 0, len(text)  # most texts
         pairs = _pairs(bare)
-        start, end = _core(bare, pairs)
+        start, end = _core(bare, pairs, (0, len(bare)) if numbers else _beside_words(bare))
         firsts = [start - length for length in _lengths(bare[:start][::-1])]
         lasts = [end + length for length in _lengths(bare[end:])]
         firsts = [place for place in firsts if self._learnt(bare[place:start], self.starts)]
@@ -121,7 +126,8 @@ def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
             continue
         if is_named and re.fullmatch(r"\$\d", part):
             continue
-        bare[span.start : span.end] = (_JOINED if is_named else _SPAN) * len(part)
+        sign = _OPAQUE if span.kind in _NUMBERS else _SPAN
+        bare[span.start : span.end] = (_JOINED if is_named else sign) * len(part)
         closes = span.kind == "emphasis" and not text[span.end : span.end + 1].isalnum()
         if part.startswith("</") or closes:
             bare[span.end - 1] = _CLOSING
@@ -138,15 +144,15 @@ def _lengths(signs: str) -> Iterator[int]:
     return islice(cuts, _MOST)
 
 
-def _core(bare: str, pairs: Sequence[Span]) -> Span:
+def _core(bare: str, pairs: Sequence[Span], within: Span) -> Span:
     """The span from the first letter or digit to the last, with all that belongs to both.
 
     Combining marks, placeholders beside a letter, and brackets with a partner belong to the span.
     """
-    first = _LETTER.search(bare)
+    first, end = _LETTER.search(bare, *within), within[1]
     if first is None:
         return 0, 0
-    start, end = first.start(), len(bare)
+    start = first.start()
     while not bare[end - 1].isalnum():
         end -= 1
     while end < len(bare) and (bare[end] == _JOINED or unicodedata.category(bare[end])[0] == "M"):
@@ -175,6 +181,13 @@ def _pairs(bare: str) -> list[Span]:
         elif opens and sign in _CLOSERS:
             opened.append((_CLOSERS[sign], place))
     return pairs
+
+
+def _beside_words(bare: str) -> Span:
+    """The span between the last opaque span before all letters and the first one after them."""
+    letters = [place for place, sign in enumerate(bare) if sign.isalpha()] or [0]
+    end = bare.find(_OPAQUE, letters[-1])
+    return bare.rfind(_OPAQUE, 0, letters[0]) + 1, end if end >= 0 else len(bare)
 
 
 def _parted(pair: Span, span: Span) -> bool:

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 from glassformer.data.corpus import Pair
+from glassformer.data.digits import RAISED, joints_of, unknown_numbers
 from glassformer.data.edges import USUAL, Edges
 from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
@@ -23,17 +24,13 @@ from glassformer.data.tokenizer import SPACE, Tokenizer
 
 __all__ = ["Known", "Reading", "kinds_of"]
 
-Reading: TypeAlias = Literal["copied", "renamed", "text", "opaque"]
-"""A model copies a span or its stand-in, translates a span as text, or does not read a span."""
+Reading: TypeAlias = Literal["copied", "text", "opaque"]
+"""A model copies a span, translates a span as text, or does not read a span."""
 
 _LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 pairs, if fewer
-# A model that nobody has counted reads these kinds: further pairs of the training teach most.
-_USUAL = ("placeholder", "tag", "code", "url", "email", "emoji", "measure")
 # Units that are also words or times, in some language.
 _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
-# The placeholders of a training's further pairs.
-_TAUGHT = re.compile(r"\$?\{\w+\}|\{\{ ?[\w.]+ ?\}\}|\$[1-9]|%(?:[1-9]\$s|\(\w+\)s|[sd]|[A-Z]+%)")
-_RAISED = "[²³¹⁰-₉]"  # digits of a note beside a word
+_DIGIT = re.compile(r"\d")
 _TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
 
 
@@ -43,25 +40,28 @@ class Known:
 
     ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
     ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
+    ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30".
 
     >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
     >>> known.spans
     {'measure h': (0, 5), 'placeholder {': (5, 5)}
-    >>> [(span.kind, span.start) for span in known.spans_in("At 20 h é in {n}.")]
-    [('measure', 3), ('unknown', 8), ('placeholder', 13)]
+    >>> [(span.kind, span.start) for span in known.spans_in("At 20 h é in {n} 2.0.")]
+    [('measure', 3), ('unknown', 8), ('placeholder', 13), ('unknown', 17)]
     """
 
     characters: tuple[str, str] | None = None
     edges: Edges = field(default_factory=Edges)
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    joints: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> "Known":
         """The counts of the pairs, each of which counts once for a character or a kind."""
         counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-        kept, seen, sources = Counter[str](), Counter[str](), []
+        kept, seen, joints, sources = Counter[str](), Counter[str](), Counter[str](), []
         for pair in pairs:
             sources.append(pair.source)
+            joints.update(joints_of(pair.source))
             for count, side in zip(counts, pair, strict=True):
                 count.update({*side})
             for kind, lost in kinds_of(*pair).items():
@@ -70,7 +70,8 @@ class Known:
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
-        return cls((next(known), next(known)), Edges.of(sources), ratios)
+        learnt = tuple(sorted(joint for joint in joints if joints[joint] >= least))
+        return cls((next(known), next(known)), Edges.of(sources), ratios, learnt)
 
     @classmethod
     def of_tokenizers(cls, source: Tokenizer, target: Tokenizer) -> "Known":
@@ -93,7 +94,10 @@ class Known:
         for kind, (kept, seen) in self.spans.items():
             before = spans.get(kind, (0, 0))
             spans[kind] = before[0] + kept, before[1] + seen
-        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans)
+        joints = None  # a parent without counts may know all
+        if self.joints is not None and parent.joints is not None:
+            joints = tuple(sorted({*self.joints, *parent.joints}))
+        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans, joints)
 
     def reads(self, text: str, span: ProtectedSpan) -> Reading:
         """How the model reads a span of ``text``."""
@@ -101,15 +105,14 @@ class Known:
         if kind in self.spans:
             kept, seen = self.spans[kind]
             return "copied" if 2 * kept >= seen else "text"
-        if span.kind == "placeholder" and not _TAUGHT.fullmatch(span.text_of(text)):
-            return "renamed"
-        if span.kind == "measure" and kind.removeprefix("measure ") in _WORDS:
-            return "text" if self.edges.usual else "opaque"  # the training had no such number
-        return "copied" if span.kind in _USUAL else "opaque"
+        if span.kind == "measure" and self.edges.usual:  # nobody has counted
+            return "text" if kind.removeprefix("measure ") in _WORDS else "copied"
+        return "opaque"
 
     def spans_in(self, text: str) -> list[ProtectedSpan]:
         """The protected spans, and the words and signs with characters that the model lacks."""
-        if not self._unknown.search(text):
+        counts_numbers = self.joints is not None and _DIGIT.search(text)
+        if not (counts_numbers or self._unknown.search(text)):
             return protected_spans(text)
         spans = protected_spans(text, self._all)
         if self.characters is None or "1" in self._sources:
@@ -126,11 +129,14 @@ class Known:
         if self.characters is None:
             return SPANS
         odd = f"(?![ {self._class}])"  # before an unknown character
-        letter = rf"(?:(?!{_RAISED}|\d\uFE0F?\u20E3)[^\W_])"  # but not of a keycap
+        note = rf"[{RAISED}]+(?![^\W_])"
+        letter = rf"(?:(?!{note}|\d\uFE0F?\u20E3)[^\W_])"  # but not of a keycap
         word = rf"(?<![^\W_])(?={letter}*?{odd}{letter}){letter}+"
         sign = rf"{odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
-        raised = f"(?:{odd}{_RAISED})+"
-        return rf"{SPANS}|(?P<unknown>{word}|{raised}|(?<![^\W_]){sign}|{sign}(?![^\W_]))"
+        raised = f"(?:{odd}[{RAISED}])+"
+        numbers = "" if self.joints is None else unknown_numbers(self.joints) + "|"
+        unknown = rf"{numbers}{word}|{raised}|(?<![^\W_]){sign}|{sign}(?![^\W_])"
+        return rf"{SPANS}|(?P<unknown>{unknown})"
 
     def patterns(self) -> dict[str, object]:
         """The patterns and tables of edges and spans, for a page that finds the same."""

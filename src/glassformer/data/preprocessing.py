@@ -11,7 +11,6 @@ model has not learnt (:mod:`~glassformer.data.edges`).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 from glassformer.data.accelerators import key_place
 from glassformer.data.bare_text import BareText, Mark
@@ -36,7 +35,7 @@ __all__ = [
 # Models learn from shorter sources.
 LONGEST_SOURCE = 200
 
-_LINE = re.compile(r"[^\r\n]+")
+_LINE = re.compile(r"[^\r\n\v\f\x85\u2028\u2029]+")
 # The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
 _CELL = re.compile(
     r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
@@ -234,15 +233,19 @@ class Preprocessing:
     def _parts(self, line: str) -> Iterator[Span]:
         """The spans of a line, after its marks, that the model translates one by one.
 
-        A span is one sentence, or several sentences of at most ``lengths.longest`` characters.
+        A span is one sentence, or several sentences of at most ``lengths.longest`` characters. No
+        sentence ends inside a protected span, such as code.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         start = first = last = self._mark(line)
         language = self.languages[0] if self.languages else None
+        spans = self.known.spans_in(line) if self.known else []
+        inside = {place for span in spans for place in range(span.start + 1, span.end)}
         for place, stop in sentence_spans(line[start:], language):
-            if start + place > first and start + stop - first > together:
-                yield first, start + place
-                first = start + place
+            cut = start + place
+            if cut > first and start + stop - first > together and cut not in inside:
+                yield first, cut
+                first = cut
             last = start + stop
         if last > first:
             yield first, last
@@ -273,13 +276,10 @@ class _Cutter:
         first, last = 0, len(text)
         if known and self.preprocessing.lengths and text:
             signs = [x for x in found if x in spans or x.kind == "measure"]
-            first, last = known.edges.span(text, signs)
+            numbers = self.preprocessing.reads_numbers
+            first, last = known.edges.span(text, signs, numbers=numbers)
         inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
-        names = (name for n in count() if (name := f"{{{n}}}") not in text)
-        marks = tuple(
-            replace(mark_of(text, span, first), stand_in=next(names) * (spans[span] == "renamed"))
-            for span in inside
-        )
+        marks = tuple(mark_of(text, span, first) for span in inside)
         read, capitals = self._read(text[first:last], marks)
         marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
@@ -287,8 +287,7 @@ class _Cutter:
             places = places[first : last + 1]
             accelerator = accelerator if key and first < key < last else ""
             opaque = any(spans[span] == "opaque" for span in inside)
-            shown = bare if opaque else marked.shown if marked else read
-            yield Segment(shown, places, [], capitals, marked, accelerator)
+            yield Segment(bare if opaque else read, places, [], capitals, marked, accelerator)
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""

@@ -13,6 +13,7 @@ from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
 
 __all__ = [
+    "UNSPACED_CLASS",
     "Link",
     "Span",
     "has_letters",
@@ -28,17 +29,12 @@ __all__ = [
 Span: TypeAlias = tuple[int, int]  # its first character, and the character after its last
 
 _APOSTROPHES = "'’"
-# Thai, Lao, Burmese, Khmer, kana and Han, which put no spaces between words.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3005, 0x3007),
-    (0x3040, 0x30FF),
-    (0x3400, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3FFFF),
+UNSPACED_CLASS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff"
 )
+"""Thai, Lao, Burmese, Khmer, kana and Han, which put no spaces between words, as a class."""
+_UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
 
 
 @dataclass(frozen=True)
@@ -205,8 +201,8 @@ def _kind(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] == "M" or category == "Cf":
         return "mark"
-    unspaced = any(first <= ord(character) <= last for first, last in _UNSPACED)
-    return "letter" if category[0] in "LN" and not unspaced else "alone"
+    is_letter = category[0] in "LN" and not _UNSPACED.match(character)
+    return "letter" if is_letter else "alone"
 
 
 def _joins(text: str, place: int) -> bool:

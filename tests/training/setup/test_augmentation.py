@@ -6,8 +6,7 @@ from collections import Counter
 import pytest
 
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.protected import lost_spans, protected_spans
-from glassformer.training.setup.augmentation import joined_pairs, lexicon, placeholder_pairs
+from glassformer.training.setup.augmentation import joined_pairs
 from glassformer.training.setup.prepare import prepare
 
 SIDES = [("dog", "Hund"), ("cat", "Katze"), ("bird", "Vogel"), ("child", "Kind")]
@@ -35,38 +34,8 @@ def test_no_unit_is_made_of_too_few_pairs_or_without_a_share():
     assert list(joined_pairs(PAIRS, 0.0, seed=1)) == []
 
 
-def test_both_sides_have_the_same_protected_spans():
-    made = list(placeholder_pairs(PAIRS, 0.5, dict(SIDES), seed=1))
-    assert 700 < len(made) < 900
-    kinds = set()
-    for source, target in made:
-        spans = protected_spans(source)
-        kinds |= {span.kind for span in spans}
-        assert spans, source
-        assert lost_spans(source, target) == lost_spans(target, source) == []
-    assert kinds == {"placeholder", "tag", "url", "email", "code", "emoji"}
-
-
-def test_a_span_stands_in_the_place_of_a_word_and_of_its_translation():
-    pair = Pair("A dog runs.", "Ein Hund rennt.")
-    for source, target in placeholder_pairs([pair] * 50, 1.0, {"dog": "Hund"}, seed=2):
-        before, after = source[len("A ") : -len(" runs.")], target[len("Ein ") : -len(" rennt.")]
-        assert before.replace("dog", "") == after.replace("Hund", "") != ""
-
-
-@pytest.mark.parametrize("text", ["Hi {name}!", "<b>Hi</b>", "See www.example.org", "👍"])
-def test_a_pair_that_has_spans_already_gets_no_more(text):
-    assert list(placeholder_pairs([Pair(text, text)], 1.0, {}, seed=1)) == []
-
-
-def test_the_lexicon_leaves_out_rare_words_and_those_of_every_other_pair():
-    assert lexicon(PAIRS) == {}  # each animal stands in a quarter of the pairs
-    rest = [Pair(f"x{n} y", f"u{n} v") for n in range(20_000)]
-    assert lexicon(PAIRS + rest) == dict(SIDES)
-
-
 def test_a_run_keeps_its_further_pairs_in_a_file_and_learns_from_them(config):
-    options = config(60, joined_pairs=0.5, placeholders=0.5)
+    options = config(60, joined_pairs=0.5)
     prepared = prepare(options)
     file = prepared.config.run / "data" / "augmented.jsonl"
     further = list(read_pairs(file))

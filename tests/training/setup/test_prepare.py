@@ -122,7 +122,7 @@ def test_none_leaves_the_text_as_it_is(config, write):
 
 
 def test_pairs_and_subwords_are_the_same_with_any_seed(config, tmp_path):
-    options = {"joined_pairs": 0.5, "placeholders": 0.5}
+    options = {"joined_pairs": 0.5}
     first, second = (
         prepare(config(60, seed=seed, run=tmp_path / str(seed), **options)) for seed in (1, 2)
     )

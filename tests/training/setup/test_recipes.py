@@ -13,7 +13,6 @@ PAPER = {
     "average_count": 5,
     "both_ways": 0.0,
     "joined_pairs": 0.0,
-    "placeholders": 0.0,
     "label_smoothing": 0.1,
     "rate_factor": 1.0,
 }

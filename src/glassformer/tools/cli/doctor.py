@@ -14,7 +14,7 @@ from glassformer.support.progress import shown_progress, working
 from glassformer.tools.doctor.cleaning import check_folder, write_clean
 from glassformer.tools.doctor.examine import CorpusFiles, Report, examine
 from glassformer.tools.doctor.report import Finding, Lengths, PartReport
-from glassformer.training.setup.augmentation import settle_shares
+from glassformer.training.setup.augmentation import settle_joined_pairs
 from glassformer.training.setup.kept_pairs import even_sample
 from glassformer.training.setup.options import PairOptions, TrainConfig
 from glassformer.training.setup.recipe import choose_in_time, estimated_tokens
@@ -144,7 +144,7 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
     sample = even_sample(pairs, report.kept)
     language, _ = config.language_pair or (None, None)
     lengths = SourceLengths.of([pair.source for pair in sample], language)
-    return [*reasons, *settle_shares(config, sample, lengths)[1]]
+    return [*reasons, *settle_joined_pairs(config, lengths)[1]]
 
 
 def _write(

@@ -57,7 +57,7 @@ _RECIPES: dict[str, dict[str, object]] = {
     "paper": {
         **{"norm": "post", "optimiser": "adam", "decay": "inverse-root", "rate_factor": 1.0},
         **{"anneal": 0.0, "clip": 0.0, "average": "last", "average_count": 5},
-        **{"both_ways": 0.0, "joined_pairs": 0.0, "placeholders": 0.0},
+        **{"both_ways": 0.0, "joined_pairs": 0.0},
     }
 }
 """The options that each recipe sets, unless the caller sets an option."""
@@ -130,9 +130,6 @@ class TextOptions(PairOptions):
     joined_pairs: float | None = Field(default=None, ge=0, le=1)
     """Share of the pairs that training reads a second time, joined to units of two to five random
     pairs."""
-    placeholders: float | None = Field(default=None, ge=0, le=1)
-    """Share of the pairs that training reads a second time, with placeholders, tags, addresses and
-    emoji on both sides."""
     tokenizer: Files = Field(default=(), max_length=2)
     """SentencePiece models to use, as one file for both sides or as two files."""
     subwords: Subwords = "bpe"

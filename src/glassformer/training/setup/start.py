@@ -29,7 +29,7 @@ from glassformer.support.errors import UsageError
 from glassformer.support.progress import working
 from glassformer.support.tensors import load_weights, unfilled, weights
 from glassformer.text_engine import TextEngine
-from glassformer.training.setup.augmentation import settle_shares
+from glassformer.training.setup.augmentation import settle_joined_pairs
 from glassformer.training.setup.kept_pairs import KeptPairs, even_sample
 from glassformer.training.setup.machine import machine_speed
 from glassformer.training.setup.memory import tokens_that_fit
@@ -82,8 +82,7 @@ class Scratch:
             config = config.model_copy(update={"batch_tokens": room})
             chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
             reasons.append(f"batch tokens {room:,}: the GPU's free memory holds no more")
-        sample = even_sample(read_pairs(kept.run.train), kept.trained)
-        shares, further = settle_shares(chosen, sample, kept.source_lengths)
+        shares, further = settle_joined_pairs(chosen, kept.source_lengths)
         return chosen.model_copy(update=shares), [*reasons, *further]
 
     def most_updates(self, pairs: int, per_epoch: float) -> int:
@@ -154,7 +153,6 @@ class Parent:
             "optimiser": ("adam", "the paper's"),
             "both_ways": (0.0, ""),
             "joined_pairs": (0.0, ""),
-            "placeholders": (0.0, ""),
         }
         if config.minutes is None and config.updates is None:
             choices["epochs"] = (_EPOCHS, "more would forget the parent")

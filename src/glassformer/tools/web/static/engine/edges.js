@@ -5,24 +5,26 @@ import { isSpace } from "./words.js";
 
 const isLetter = (character) => /[\p{L}\p{N}]/u.test(character ?? "");
 const isMark = (character) => /\p{M}/u.test(character ?? "");
-const [SPAN, JOINED, OPENING, CLOSING] = "\0\x01\x02\x03"; // in the place of protected spans
-const SPANS = /[\0-\x03]+/g;
+const PARTS = "\0\x01\x02\x03\x04"; // in the place of protected spans
+const [SPAN, JOINED, OPENING, CLOSING, OPAQUE] = PARTS;
+const SPANS = /[\0-\x04]+/g;
 
 export class Edges {
   // `starts`, `ends`: the learnt runs, or null if nobody has counted; then a run of `usual` signs
   // is learnt. `spans`: the pattern of all spans. `texts`: kinds of spans that are text. `closers`:
   // the closing signs of each opening sign. `flanked`: signs that open or close by their
-  // neighbours. `most`, `deepest`: bounds.
+  // neighbours. `numbered`: kinds to which a number belongs. `most`, `deepest`: bounds.
   constructor({ spans, ...settings }) {
     Object.assign(this, settings);
     this.spans = new RegExp(spans, "gu");
   }
 
   // The span of a stripped text, in UTF-16; empty if the text has neither letters nor digits.
-  span(text) {
+  // Without `numbers`, numbers that an opaque span parts from all words are signs too.
+  span(text, numbers) {
     const signs = this.bare(text);
     const pairs = this.pairs(signs);
-    const [start, end] = core(signs, pairs);
+    const [start, end] = core(signs, pairs, numbers ? [0, signs.length] : besideWords(signs));
     if (start === end) return [0, 0];
     const learnt = (run, runs) => this.learnt(run.join("").replace(SPANS, SPAN), runs);
     const firsts = this.lengths(signs.slice(0, start).reverse())
@@ -68,7 +70,8 @@ export class Edges {
       if (kind === "measure") signs[place] = "0"; // a minus belongs to its number
       if (isText || /^\$\p{Nd}$/u.test(span)) continue;
       const end = place + [...span].length;
-      signs.fill(kind === "placeholder" ? JOINED : SPAN, place, end);
+      const sign = this.numbered.includes(kind) ? OPAQUE : SPAN;
+      signs.fill(kind === "placeholder" ? JOINED : sign, place, end);
       const closes = kind === "emphasis" && !isLetter(signs[end]);
       if (span.startsWith("</") || closes) signs[end - 1] = CLOSING;
       else if (/^<[\p{L}\p{N}#]/u.test(span) || kind === "emphasis") signs[place] = OPENING;
@@ -110,9 +113,11 @@ export function* protectedSpans(text, pattern) {
 }
 
 // From the first letter or digit to the last, with all that belongs to both.
-function core(signs, pairs) {
-  let [start, end] = [signs.findIndex(isLetter), signs.findLastIndex(isLetter) + 1];
-  if (!end) return [0, 0];
+function core(signs, pairs, [least, most]) {
+  const within = signs.slice(least, most);
+  if (!within.some(isLetter)) return [0, 0];
+  let [start, end] = [within.findIndex(isLetter), within.findLastIndex(isLetter) + 1];
+  [start, end] = [least + start, least + end];
   while (isMark(signs[end]) || signs[end] === JOINED) end += 1;
   while (signs[start - 1] === JOINED) start -= 1;
   for (;;) {
@@ -120,6 +125,14 @@ function core(signs, pairs) {
     if (!parted.length) return [start, end];
     [start, end] = [Math.min(start, parted[0][0]), Math.max(end, parted.at(-1)[1] + 1)];
   }
+}
+
+// The span between the last opaque span before all letters and the first one after them.
+function besideWords(signs) {
+  const isWord = (sign) => /\p{L}/u.test(sign);
+  const [first, last] = [signs.findIndex(isWord), signs.findLastIndex(isWord)];
+  const end = signs.indexOf(OPAQUE, Math.max(last, 0));
+  return [signs.lastIndexOf(OPAQUE, Math.max(first, 0)) + 1, end < 0 ? signs.length : end];
 }
 
 function isParted(pair, span) {

@@ -3,7 +3,7 @@
 // sentences.
 
 import { inKnownCase, isUpper } from "./capitals.js";
-import { Edges } from "./edges.js";
+import { Edges, protectedSpans } from "./edges.js";
 import { hasLetters, isSpace } from "./words.js";
 
 // No sentence ends after an initial, a title, or a number that means "fourth", nor before a small
@@ -14,6 +14,8 @@ const ORDINAL = /(?<![\p{L}\p{N}_])(?:\d{1,3}|[IVXLC]+)\.\s*$/u;
 // The shortest parts that NFC can treat alone; \0 stands for a character that no reader sees.
 const HANGUL = "(?:[\\u1100-\\u1112]\\0*[\\u1161-\\u1175]|[가-힣])(?:\\0*[\\u11a8-\\u11c2])?";
 const CLUSTER = new RegExp(`(?:${HANGUL}|[^\\0])(?:\\0*\\p{M})*`, "gu");
+
+const LINE = /[^\r\n\v\f\x85\u2028\u2029]+/gu;
 
 export const size = (text) => [...text].length;
 const ascii = (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0);
@@ -116,7 +118,7 @@ export class Preprocessing {
   lines(text) {
     const gap = (code) => "\t".repeat(code.length);
     const parted = this.code ? text.replace(this.code, gap) : text;
-    return [...parted.matchAll(/[^\r\n]+/g)].flatMap((line) => {
+    return [...parted.matchAll(LINE)].flatMap((line) => {
       const pattern = this.cells?.[this.row.test(line[0]) ? 0 : 1];
       const cells = pattern ? line[0].matchAll(pattern) : [{ 0: line[0], index: 0 }];
       return [...cells].map((cell) => {
@@ -142,11 +144,15 @@ export class Preprocessing {
   parts(line) {
     if (this.together === null) return [[0, line.length]];
     const mark = this.markOf(line);
-    const spans = [];
+    const [spans, inside] = [[], new Set()]; // places inside protected spans
+    for (const { index, span } of this.edges ? protectedSpans(line, this.edges.spans) : []) {
+      for (let place = 1; place < span.length; place += 1) inside.add(index + place);
+    }
     let [first, last] = [mark, mark];
     for (const [start, end] of this.sentences(line.slice(mark))) {
       const whole = line.slice(first, mark + end);
-      if (mark + start > first && size(whole) > this.together) {
+      const isInside = inside.has(mark + start);
+      if (mark + start > first && size(whole) > this.together && !isInside) {
         spans.push([first, last]);
         first = last;
       }
@@ -179,7 +185,7 @@ export class Preprocessing {
     if (!letters.some(seen)) return [];
     const from = start + letters.findIndex(seen);
     const read = text.slice(from, start + letters.findLastIndex(seen) + 1);
-    const [first, last] = this.edges?.span(read) ?? [0, read.length];
+    const [first, last] = this.edges?.span(read, this.numbers) ?? [0, read.length];
     const core = read.slice(first, last);
     if (!core || !(this.numbers || hasLetters(core))) return [];
     const part = places.slice(from + first, from + last + 1);
