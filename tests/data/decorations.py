@@ -797,7 +797,7 @@ def _families() -> Iterator[Family]:
     yield _of_frames("nesting", nested)
     for name, forms in FRAMES.items():
         yield _of_frames(name, lambda draw, forms=forms: drawn(draw, forms))
-    yield Family("accelerators", accelerators)
+    yield Family("accelerators", accelerators, "inside")
     yield Family("twins of characters", twins_of_characters)
     yield Family("numbers with a unit letter", numbers_with_a_unit_letter, stub=True)
     yield Family("lines of numbers", lines_of_numbers, stub=True)
