@@ -172,7 +172,9 @@ def test_a_missing_function(verdict_of, tmp_path):
 def test_the_packages_own_function_is_not_the_learners(verdict_of):
     verdict = verdict_of(HOLE, "\nfrom glassformer import scaled_dot_product_attention\n")
     assert verdict.outcome == "error"
-    assert verdict.lines[0].startswith("scaled_dot_product_attention is missing: write a function")
+    assert verdict.lines[0].startswith(
+        "scaled_dot_product_attention is missing: the file has no function"
+    )
 
 
 def test_a_decorated_function_is_the_learners(verdict_of):

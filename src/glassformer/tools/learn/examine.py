@@ -175,7 +175,8 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     """The lines of a message on an error in the learner's code: line, error, and shapes."""
     if failure["error"] == "missing":
-        yield f"{failure['text']} is missing: write a function of this name, or run its cell."
+        text = f"{failure['text']} is missing: the file has no function of this name."
+        yield f"{text} In a notebook, run its cell."
         reset = Folder(file.parent).command("reset", file.stem[3:])
         yield f"This makes the file anew, and keeps your version: {reset}"
         return
@@ -183,5 +184,6 @@ def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     if "line" in failure:
         yield f"Line {failure['line']}: {failure['code']}"
     yield f"{failure['error']}: {text}"
-    for name, shape in failure.get("shapes", {}).items():
+    shapes = {} if failure["error"] == "NameError" else failure.get("shapes", {})
+    for name, shape in shapes.items():
         yield f"{name} is {shape}"
