@@ -46,6 +46,14 @@ def test_a_wrong_verdict_has_its_lines_and_the_prints():
     ]
 
 
+@pytest.mark.parametrize("prints", ["1\n" * 99, "1" * 2000, ("1" * 99 + "\n") * 20])
+def test_long_prints_leave_the_verdict_on_the_screen(prints):
+    text = printed(Verdict("attention", "law", ("A law.",), printed=prints))
+    assert len(text.splitlines()) <= 10
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…\nA law.\n" in text
+
+
 @pytest.mark.parametrize(
     ("hole", "line"),
     [

@@ -76,7 +76,7 @@ def test_keys_and_saves(terminal, tmp_path):
         terminal.expect(f"h hint {number + 1} of 3")
     file = tmp_path / "lessons" / ATTENTION.file_name
     file.unlink()
-    terminal.expect(f"is gone; this writes it anew: glassformer learn reset {file.parent}")
+    terminal.expect(f"is gone. This writes it anew:\r\nglassformer learn reset {file.parent}")
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
     terminal.expect("right")
     terminal.expect("To try")

@@ -178,7 +178,8 @@ def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
         text = f"{failure['text']} is missing: the file has no function of this name."
         yield f"{text} In a notebook, run its cell."
         reset = Folder(file.parent).command("reset", file.stem[3:])
-        yield f"This makes the file anew, and keeps your version: {reset}"
+        yield "This makes the file anew, and keeps your version:"
+        yield reset
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

@@ -16,6 +16,7 @@ from glassformer.tools.learn.verdict import Verdict
 
 __all__ = ["hint_text", "next_command", "print_solution", "print_verdict"]
 
+_PRINTED = 6  # lines of the learner's prints, so that a verdict fits a terminal of 24 rows
 _MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
 
 
@@ -31,8 +32,10 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
             holes = [hole.rpartition(".")[2] for hole in holes]
         done, now = holes[place - 1 : place + 1]
         console.print(Text(f"{done} right · now {now} ({place + 1} of {len(holes)})"))
-    if verdict.printed:
-        console.print(Text("Your file prints:\n" + textwrap.indent(verdict.printed.rstrip(), "  ")))
+    if printed := verdict.printed.rstrip().splitlines():
+        more = ["…"] * (len(printed) > _PRINTED)
+        lines = ("Your file prints:", *(f"  {line}" for line in [*printed[:_PRINTED], *more]))
+        console.print(Text("\n".join(lines)), no_wrap=True, overflow="ellipsis")
     for line in verdict.lines:
         console.print(Text(line))
     if verdict.outcome == "right":

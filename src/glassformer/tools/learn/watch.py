@@ -131,7 +131,7 @@ class _View:
     def print_gone(self) -> None:
         """Print that the file is gone, and the command that makes it anew."""
         command = self.folder.command("reset", self.lesson.name)
-        text = f"{self.folder.file(self.lesson)} is gone; this writes it anew: {command}"
+        text = f"{self.folder.file(self.lesson)} is gone. This writes it anew:\n{command}"
         self.console.print(Text(text), soft_wrap=True)
 
     def print_ways(self) -> None:
