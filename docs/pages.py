@@ -148,7 +148,8 @@ glassformer learn my-transformer
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
 one to five holes, and many of them take one line. The lessons do not depend on each other: begin
-where you want. `glassformer learn check my-transformer heads --own` runs a lesson with your own
+where you want, such as with `glassformer learn my-transformer heads`, or save another file.
+`glassformer learn check my-transformer heads --own` runs a lesson with your own
 earlier parts in place of the package's, and names a wrong one first.
 
 Each box of figure 1 leads to its lesson:

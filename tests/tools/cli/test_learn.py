@@ -35,8 +35,8 @@ def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
     printed = capsys.readouterr().out
     assert "1. Scaled dot-product attention: right" in printed
     assert f"To try: {ATTENTION.questions[0].question}" in printed
-    assert f"Next: glassformer learn solution {folder.path} attention\n" in printed
-    assert printed.endswith(f"Then: lesson 2, Masks: no padding: {folder.path}/02_padding.py\n")
+    assert f"Answers: glassformer learn solution {folder.path} attention\n" in printed
+    assert printed.endswith(f"Next: lesson 2, Masks: no padding: {folder.path}/02_padding.py\n")
 
     assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
     verdict = json.loads(capsys.readouterr().out)
@@ -64,7 +64,7 @@ def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
     *_, words = printed.rstrip().partition("Next: glassformer ")
     assert words == f"learn solution {folder.path} attention"
     assert main(shlex.split(words)) == 0
-    assert capsys.readouterr().out.startswith("--- your scaled_dot_product_attention\n")
+    assert "\n--- your scaled_dot_product_attention\n" in capsys.readouterr().out
     assert main(["learn", "hint", str(folder.path), "beam"]) == 0
     assert capsys.readouterr().out.startswith("Hint 1 of 3, penalty:\n")
 
@@ -124,10 +124,19 @@ def test_inside_of_the_folder_its_name_may_be_left_out(folder, capsys, monkeypat
     monkeypatch.chdir(folder.path)
     for words in (["check"], ["check", "my-transformer", "attention"]):
         assert main(["learn", *words]) == 0
-        assert "Next: glassformer learn solution . attention" in capsys.readouterr().out
+        assert "Answers: glassformer learn solution . attention" in capsys.readouterr().out
     (folder.path / "my-transformer").mkdir()
     assert main(["learn", "hint", "my-transformer"]) == 1
     assert "my-transformer has no lessons" in capsys.readouterr().err
+
+
+def test_a_lessons_file_or_name_stands_for_its_folder_too(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder.path)
+    for word in (str(folder.file(ATTENTION)), ATTENTION.file_name, "attention", "1"):
+        assert main(["learn", "check", word]) == 0
+        assert "1. Scaled dot-product attention: right" in capsys.readouterr().out
+    assert main(["learn", "status", ATTENTION.file_name]) == 1
+    assert "01_attention.py is a file: expected a folder" in capsys.readouterr().err
 
 
 def test_the_list_says_what_one_knows_afterwards(capsys):

@@ -1,17 +1,21 @@
 """The checks under test: right solutions pass, every known mistake is named, and only it."""
 
+from io import StringIO
 from random import Random
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from glassformer.tools.learn.check import check_of, measure
 from glassformer.tools.learn.edits import solution
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import LESSONS, lesson, lessons
+from glassformer.tools.learn.messages import print_verdict
 from glassformer.tools.learn.observed import observations, same
 
 SOME = 25  # pairs of each hole; --all-pairs takes all, which is minutes
+ROWS = 16  # of a verdict; 8 of prints or hint follow in a terminal of 24
 HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
 
 
@@ -40,6 +44,8 @@ def test_every_mistake_is_named_and_only_it(name):
             assert mistake in named
             assert named <= equal, mistake
             assert record.says in verdict.lines[0] or len(named) > 1
+            print_verdict(Console(file=(screen := StringIO()), width=80), lesson(name), verdict)
+            assert screen.getvalue().count("\n") <= ROWS, mistake
 
 
 @pytest.mark.parametrize(("name", "hole"), HOLES)

@@ -71,6 +71,13 @@ def test_a_hole(verdict_of):
     verdict = verdict_of(HOLE)
     assert verdict.outcome == "empty"
     assert verdict.lines == ("scaled_dot_product_attention is not written yet.",)
+
+
+def test_a_mark_beside_the_learners_lines_is_named(verdict_of):
+    verdict = verdict_of(HOLE + RIGHT)
+    assert verdict.outcome == "empty"
+    line = 1 + ATTENTION.template.splitlines().index(HOLE.rstrip("\n"))
+    assert verdict.lines == (f"Line {line} still has {HOLE.strip()}: delete it.",)
     assert verdict.hole == "scaled_dot_product_attention"
 
 
@@ -105,6 +112,7 @@ def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
         ("    import sys; sys.exit(0)\n", "SystemExit"),
         ("    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
         ("    return query @ key.transpose(-2, -1)\n", "returns Tensor; expected output, weights"),
+        ("    query @ key.transpose(-2, -1)\n", "returns nothing; expected output, weights"),
         ("    return torch_zeros\n", "NameError"),
         ("    return scaled_dot_product_attention(query, key, value, mask)\n", "RecursionError"),
     ],
@@ -119,6 +127,7 @@ def test_what_fails_is_an_error_in_words(verdict_of, body, words):
     ("body", "words"),
     [
         ("    import os; os._exit(0)\n", "ended Python"),
+        ("    input()\n", "a check has no keyboard"),
         ("    big = bytearray(20 << 30)\n", "MemoryError"),
     ],
 )
@@ -166,13 +175,15 @@ def test_a_missing_function(verdict_of, tmp_path):
     verdict = verdict_of(end="\ndel scaled_dot_product_attention\n")
     assert "scaled_dot_product_attention is missing" in verdict.lines[0]
     reset = f"glassformer learn reset {tmp_path} attention"
-    assert verdict.lines[1] == f"This makes the file anew, and keeps your version: {reset}"
+    assert verdict.lines[1:] == ("This makes the file anew, and keeps your version:", reset)
 
 
 def test_the_packages_own_function_is_not_the_learners(verdict_of):
     verdict = verdict_of(HOLE, "\nfrom glassformer import scaled_dot_product_attention\n")
     assert verdict.outcome == "error"
-    assert verdict.lines[0].startswith("scaled_dot_product_attention is missing: write a function")
+    assert verdict.lines[0].startswith(
+        "scaled_dot_product_attention is missing: the file has no function"
+    )
 
 
 def test_a_decorated_function_is_the_learners(verdict_of):

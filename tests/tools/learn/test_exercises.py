@@ -348,7 +348,7 @@ def test_the_watch_names_them_after_the_last_lesson(folder):
     assert out.getvalue().splitlines()[1:] == [
         "Harder exercises without hints follow: rotary, grouped, running, relative, ",
         "minimum_risk",
-        f"A check of one: glassformer learn check {folder.path} rotary",
+        "The watch checks each of them at a save.",
     ]
 
 

@@ -46,6 +46,14 @@ def test_a_wrong_verdict_has_its_lines_and_the_prints():
     ]
 
 
+@pytest.mark.parametrize("prints", ["1\n" * 99, "1" * 2000, ("1" * 99 + "\n") * 20])
+def test_long_prints_leave_the_verdict_on_the_screen(prints):
+    text = printed(Verdict("attention", "law", ("A law.",), printed=prints))
+    assert len(text.splitlines()) <= 10
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…\nA law.\n" in text
+
+
 @pytest.mark.parametrize(
     ("hole", "line"),
     [
@@ -72,6 +80,17 @@ def test_a_solution_is_a_diff_of_the_bodies():
 @pytest.mark.parametrize("file", ["def broken(:", "nul\0", ""])
 def test_a_solution_beside_a_file_without_the_hole(file):
     assert "\n+weights = masked_softmax(scores, mask)\n" in solution(ATTENTION, file)
+
+
+def test_a_solution_names_each_name_that_only_the_package_has():
+    assert "does without them: F, dropout\n" in solution(ATTENTION, ATTENTION.template, width=99)
+    assert "does without" not in solution(lesson("encoder"), lesson("encoder").template)
+
+
+def test_a_solution_beside_right_code_says_so():
+    out = io.StringIO()
+    print_solution(Console(file=out), ATTENTION, ATTENTION.template, right=True)
+    assert out.getvalue().startswith("Your code is right;")
 
 
 def test_a_solution_of_one_hole_shows_no_other_and_no_answer():
@@ -111,9 +130,11 @@ def test_commands_are_quoted_for_the_shell_of_windows(monkeypatch):
 
 
 def test_a_hint_is_on_one_hole():
-    title, text = hint_text(lesson("subwords"), "encode", 3).splitlines()
-    assert title == "Hint 3 of 3, encode:"
-    assert text == "subwords = characters(word); for pair in merges: subwords = …"
+    assert hint_text(lesson("subwords"), "encode", 3).splitlines() == [
+        "Hint 3 of 3, encode:",
+        "subwords = characters(word)",
+        "for pair in merges: subwords = …",
+    ]
     title, *_ = hint_text(ATTENTION, "scaled_dot_product_attention", 1).splitlines()
     assert title == "Hint 1 of 3, Scaled dot-product attention:"
 

@@ -39,6 +39,7 @@ def test_a_wrong_earlier_part_is_named_first(folder):
     write_wrong_attention(folder)
     chosen, verdict = checked_with_own(folder, HEADS)
     assert (chosen, verdict.mistakes) == (ATTENTION, (("scale-missing",),))
+    assert verdict.lines[0] == f"This earlier part of yours is wrong: {folder.file(ATTENTION)}"
     assert not folder.learned(HEADS)
 
 

@@ -26,11 +26,11 @@ def test_no_line_is_wider_than_the_terminal(tmp_path, width):
         folder.note_right(lesson(name), folder.file(lesson(name)).read_bytes())
     out = io.StringIO()
     print_status(Console(file=out, width=width), folder)
-    assert all(len(line) <= width for line in out.getvalue().splitlines())
+    assert all(len(line) <= width for line in out.getvalue().splitlines()[:-1])  # a path is whole
     assert "[x]  5. " in out.getvalue()
     assert "[ ]  6. " in out.getvalue()
-    if width >= 60:  # figure 1 is whole, and a terminal of 24 rows shows it
-        assert [" ".join(line.split()) for line in out.getvalue().splitlines()[-11:]] == [
+    if width >= 60:  # figure 1 is whole
+        assert [" ".join(line.split()) for line in out.getvalue().splitlines()[:11]] == [
             "[ ] Softmax",
             "[ ] Linear",
             "[ ] Add & Norm",
@@ -43,6 +43,14 @@ def test_no_line_is_wider_than_the_terminal(tmp_path, width):
             "[ ] Input Embedding [ ] Output Embedding",
             "[x] yours [/] partly yours one block of N",
         ]
+
+
+def test_a_terminal_of_24_rows_ends_with_the_whole_list_and_the_next_lesson(tmp_path):
+    out = io.StringIO()
+    print_status(Console(file=out, width=80), Folder(tmp_path))
+    lines = out.getvalue().splitlines()[-20:]
+    assert lines[-1] == f"Next: lesson 1, Scaled dot-product attention: {tmp_path}/01_attention.py"
+    assert [line[4:7] for line in lines[-17:-2]] == [f"{number:2}." for number in range(1, 16)]
 
 
 def test_a_tiny_model_is_made_for_the_titles(tmp_path, monkeypatch):

@@ -1,12 +1,15 @@
-"""The watch in a terminal of its own: keys, saves, and the way out."""
+"""The watch in a terminal of its own: keys, saves, lost files, and the way out."""
 
 import os
 import pty
 import select
+import signal
+import termios
 import time
 
 import pytest
 
+from glassformer.tools.learn.keys import pressed_key, single_keys
 from glassformer.tools.learn.lesson import lesson
 from tests.lessons import ATTENTION, HOLE, RIGHT
 from tests.processes import start
@@ -59,38 +62,40 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.expect("h hint 1 of 3   s solution   n next lesson   l list   q quit")
     terminal.press("?")
     terminal.expect("h hint 1 of 3")
-    terminal.press("s")
-    terminal.expect("Press s again")
-    terminal.press("s")
+    for _ in range(2):
+        terminal.press("s")
+        terminal.expect("Press S")
+        terminal.expect("q quit")
+    terminal.press("S")
     terminal.expect("+weights = masked_softmax(scores, mask)")
     terminal.expect("q quit")
     assert "To try" not in terminal.printed
-    terminal.press("hh")
-    terminal.expect("Hint 1 of 3")
-    terminal.expect("h hint 2 of 3")
-    terminal.expect("Hint 2 of 3")
+    for number in (1, 2):
+        terminal.press("h")
+        terminal.expect(f"Hint {number} of 3")
+        terminal.expect(f"h hint {number + 1} of 3")
     file = tmp_path / "lessons" / ATTENTION.file_name
-    file.unlink()  # as some editors do for a moment
-    for _ in range(2):
-        terminal.press("?")
-        terminal.expect("h hint 3 of 3")
+    file.unlink()
+    terminal.expect(f"is gone. This writes it anew:\r\nglassformer learn reset {file.parent}")
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
     terminal.expect("right")
     terminal.expect("To try")
-    terminal.expect(
-        "s solution and answers   o own earlier parts   n next lesson   l list   q quit"
-    )
+    terminal.expect("s solution and answers   n next lesson   l list   q quit")
     terminal.press("o")
-    terminal.expect("It runs with your parts of these lessons: none.")
+    terminal.expect("The check runs again, with your own parts of earlier lessons.")
+    terminal.expect("You have no right part of an earlier lesson yet.")
+    terminal.expect("q quit")
     terminal.press("s")
     terminal.expect("Nearly one-hot")
+    terminal.expect("q quit")
     terminal.press("l")
     terminal.expect("[x]  1. Scaled dot-product attention")
+    terminal.expect("q quit")
     terminal.press("n")
     terminal.expect("02_padding.py in your editor")
     terminal.expect("q quit")
-    terminal.press("hh")
-    terminal.expect("Hint 2 of 3, padding_mask")
+    terminal.press("h")
+    terminal.expect("Hint 1 of 3, padding_mask")
     padding = lesson("padding")
     text = padding.template.replace(HOLE, MASK, 1)
     (tmp_path / "lessons" / padding.file_name).write_text(text, encoding="utf-8")
@@ -98,19 +103,30 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.expect("q quit")
     terminal.press("h")
     terminal.expect("Hint 1 of 3, masked_softmax")
-    terminal.press("hh")
-    terminal.expect("h hint 3 of 3")
-    terminal.expect("h hint 3 again")
-    for name, line in {"heads": "this checks it: ", "causal": "n goes there"}.items():
-        file = tmp_path / "lessons" / lesson(name).file_name
-        file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
-        terminal.expect(f"{file.name} was saved; {line}")
-    terminal.press("n")
-    terminal.expect("03_causal.py in your editor")
-    terminal.expect("q quit")
+    terminal.expect("h hint 2 of 3")
+    file = tmp_path / "lessons" / lesson("rotary").file_name
+    file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
+    terminal.expect("rotary_angles is not written yet")
+    terminal.expect("s solution   n next lesson")
     terminal.press("q")
     terminal.process.join(30)
     assert terminal.process.exitcode == 0
+
+
+def test_only_a_key_alone_counts_and_fg_gives_the_keys_back(monkeypatch):
+    near, far = pty.openpty()
+    with os.fdopen(far, encoding="utf-8") as stdin, monkeypatch.context() as patched:
+        patched.setattr("sys.stdin", stdin)
+        with single_keys():
+            modes = termios.tcgetattr(far)
+            modes[3] |= termios.ICANON
+            termios.tcsetattr(far, termios.TCSANOW, modes)
+            os.kill(os.getpid(), signal.SIGCONT)  # as a shell does at fg
+            for typed, key in {"h": "h", "hh": "h", "quit": "", "\x1b[A": "", "é": "é"}.items():
+                os.write(near, typed.encode())
+                assert pressed_key(60) == key
+        assert termios.tcgetattr(far)[3] & termios.ICANON
+    os.close(near)
 
 
 def test_without_a_keyboard_the_watch_names_the_command_of_the_hint(tmp_path):

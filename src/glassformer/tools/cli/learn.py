@@ -5,6 +5,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 from rich.padding import Padding
@@ -21,6 +22,7 @@ from glassformer.tools.learn.lesson import EVERY, EXERCISES, Lesson, known_mista
 __all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
 
 DEFAULT_KIND = "watch"
+_FOLDER = Path("my-transformer")
 
 
 class LearnOptions(Options, ABC):
@@ -34,18 +36,45 @@ class LearnOptions(Options, ABC):
 class FolderOptions(LearnOptions):
     """The options of all kinds that read a learner's folder."""
 
-    folder: Path = Field(Path("my-transformer"), title="FOLDER", validate_default=True)
+    folder: Path = Field(_FOLDER, title="FOLDER", validate_default=True)
     """The folder with your files."""
 
     @field_validator("folder")
     @classmethod
     def _or_this_one(cls, folder: Path) -> Path:
         """Inside a folder of lessons, the default is the current directory."""
-        default = folder == Path("my-transformer") and not folder.exists()
+        default = folder == _FOLDER and not folder.exists()
         return Path() if default and Folder(Path()).has_lessons() else folder
 
 
-class WatchOptions(FolderOptions):
+class LessonOptions(FolderOptions):
+    """The options of all kinds that read one lesson."""
+
+    lesson: str | None = Field(None, title="LESSON")
+    """Name or number of a lesson or exercise. None means the first unlearned lesson."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_word(cls, words: dict[str, Any]) -> dict[str, Any]:
+        """A lesson's file stands for its folder and lesson, a lesson alone for the usual folder."""
+        word = str(words.get("folder", ""))
+        if words.get("lesson") is not None or Path(word).is_dir():
+            return words
+        if Path(word).is_file():
+            folder, word = Path(word).parent, Path(word).stem.partition("_")[2]
+            return words | {"folder": folder, "lesson": word}
+        known = word in EVERY or word.isdecimal()
+        return words | {"folder": _FOLDER, "lesson": word} if known else words
+
+    def chosen(self) -> tuple[Folder, Lesson]:
+        """The folder and the lesson."""
+        folder = Folder(self.folder).checked()
+        if self.lesson:
+            return folder, lesson(self.lesson)
+        return folder, folder.next_lesson() or next(lessons())
+
+
+class WatchOptions(LessonOptions):
     """Make a folder of lessons, watch it, and check the current lesson at each save.
 
     'glassformer learn FOLDER' is the short form.
@@ -77,22 +106,8 @@ class WatchOptions(FolderOptions):
         folder = Folder(self.folder)
         if written := folder.make():
             print(f"wrote {counted(len(written), 'file')} into {folder.path}")
-        watch(folder, console)
+        watch(folder, console, lesson(self.lesson) if self.lesson else None)
         return 0
-
-
-class LessonOptions(FolderOptions):
-    """The options of all kinds that read one lesson."""
-
-    lesson: str | None = Field(None, title="LESSON")
-    """Name or number of a lesson or exercise. None means the first unlearned lesson."""
-
-    def chosen(self) -> tuple[Folder, Lesson]:
-        """The folder and the lesson."""
-        folder = Folder(self.folder).checked()
-        if self.lesson:
-            return folder, lesson(self.lesson)
-        return folder, folder.next_lesson() or next(lessons())
 
 
 class CheckOptions(LessonOptions):
@@ -133,9 +148,11 @@ class CheckOptions(LessonOptions):
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
             print_verdict(new_console(), chosen, verdict)
-            print(next_command(folder, chosen, 3 if verdict.outcome == "right" else 0))
             if verdict.outcome == "right":
+                print(f"Answers: {folder.command('solution', chosen.name)}")
                 print(folder.onward(after=chosen))
+            else:
+                print(next_command(folder, chosen, 0))
         return 0 if verdict.outcome == "right" else 1
 
     def _check_hand_ins(self) -> int:
@@ -187,7 +204,8 @@ class SolutionOptions(LessonOptions):
         from glassformer.tools.learn.source import read_source
 
         folder, chosen = self.chosen()
-        print_solution(new_console(), chosen, read_source(folder.file(chosen)))
+        source, right = read_source(folder.file(chosen)), folder.learned(chosen)
+        print_solution(new_console(), chosen, source, right=right)
         return 0
 
 

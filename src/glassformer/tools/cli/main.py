@@ -126,7 +126,8 @@ def _run(command: str, words: list[str]) -> int:
             raise UsageError(f"{title}: expected one of {', '.join(options)}")
         if words[0] in _HELP:
             texts = {kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()}
-            print(_overview(title, "KIND", texts))
+            about = f"\n{title} FOLDER is short for {title} {default} FOLDER.\n" if default else ""
+            print(_overview(title, "KIND", texts, about))
             return 0
         kind, *words = words
         _check_known(kind, options, "kind")

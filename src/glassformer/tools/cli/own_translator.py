@@ -51,10 +51,11 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
         right = _right(searched, _translated(translator, searched, beam=_BEAM))
     share = 100 * _right(book.test, texts) / len(book.test)
     learned = f"write {share:.1f} % of {len(book.test):,} phrases with years that it had not read"
-    print(f"From {len(book.train):,} pairs and no rule, this translator learned to {learned}.")
-    print(_ran(parts))
-    print(_to_try(folder, out, mistakes))
-    new_console().print(score_table("exact match on held-out years", book.test, {"right": texts}))
+    learned = f"From {len(book.train):,} pairs and no rule, this translator learned to {learned}."
+    console = new_console()
+    console.print(Text(f"{learned}\n{_ran(parts)}"))
+    console.print(Text(_to_try(folder, out, mistakes)), soft_wrap=True)
+    console.print(score_table("exact match on held-out years", book.test, {"right": texts}))
     print(f"beam search with {_BEAM}: {right} of {len(searched)} phrases are right")
     print(f"a translator: {out}")
     return 0
@@ -79,14 +80,14 @@ def _ran(parts: Sequence[Part]) -> str:
 
 
 def _to_try(folder: Folder, out: Path, mistakes: Sequence[str]) -> str:
-    """The sentence with the commands for the next experiment."""
+    """The sentence about the next experiment, and a line for each of its commands."""
     right = Folder(folder.path / "translator")
     if not mistakes:
         train = folder.command("train", "--mistake", _MISTAKE)
         compare = Folder(out).command("compare", f"{right.path}-{_MISTAKE}")
-        return f"To see the harm of a mistake, train with it and compare: {train} && {compare}"
-    train = "" if right.path.exists() else f"{folder.command('train')} && "
-    return f"To see the harm, compare: {train}{right.command('compare', str(out))}"
+        return f"To see the harm of a mistake, train with it and compare:\n{train}\n{compare}"
+    train = "" if right.path.exists() else f"\n{folder.command('train')}"
+    return f"To see the harm, compare:{train}\n{right.command('compare', str(out))}"
 
 
 @contextmanager

@@ -145,6 +145,7 @@ def unchanged(first: Probe, second: Probe, sentence: str) -> Evidence:
 def unpacked(answer: object, *names: str) -> Any:
     """The parts of a function's answer, one for each of ``names``; TypeError for another number."""
     if not isinstance(answer, tuple) or len(answer) != len(names):
-        kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
+        kind = "nothing" if answer is None else type(answer).__name__
+        kind = f"{len(answer)} values" if isinstance(answer, tuple) else kind
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
     return answer

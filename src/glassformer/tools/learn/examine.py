@@ -20,7 +20,7 @@ from glassformer.support.errors import InputError
 from glassformer.support.strangers import MOST_JSON, opened, read_json
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import Lesson
-from glassformer.tools.learn.source import read_source
+from glassformer.tools.learn.source import lines_of, read_source
 from glassformer.tools.learn.verdict import Verdict
 
 __all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
@@ -158,8 +158,9 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
         judge, wrong = Judge.of(lesson, hole), partial(Verdict, lesson.name, hole=hole)
         names = [probe.__name__ for probe in judge.probes]
         failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
-        if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
-            return wrong("empty", (f"{hole} is not written yet.",))
+        holes = (each for each in failures.values() if each["error"] == "NotImplementedError")
+        if failure := next(holes, None):
+            return wrong("empty", (_empty_line(hole, file, failure),))
         if set(names) & set(answer["unsteady"]):
             return wrong("law", (UNSTEADY,))
         verdict = judge.verdict(results)
@@ -172,16 +173,28 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     return Verdict(lesson.name, "right")
 
 
+def _empty_line(hole: str, file: Path, failure: dict[str, Any]) -> str:
+    """The line on a hole that is not written, or whose mark stands beside the learner's lines."""
+    if "line" not in failure or len(lines_of(read_source(file), hole)) <= 1:
+        return f"{hole} is not written yet."
+    return f"Line {failure['line']} still has {failure['code']}: delete it."
+
+
 def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     """The lines of a message on an error in the learner's code: line, error, and shapes."""
     if failure["error"] == "missing":
-        yield f"{failure['text']} is missing: write a function of this name, or run its cell."
+        text = f"{failure['text']} is missing: the file has no function of this name."
+        yield f"{text} In a notebook, run its cell."
         reset = Folder(file.parent).command("reset", file.stem[3:])
-        yield f"This makes the file anew, and keeps your version: {reset}"
+        yield "This makes the file anew, and keeps your version:"
+        yield reset
         return
     text = failure["text"] or failure["error"]
+    if failure["error"] in ("EOFError", "BdbQuit"):
+        text = "a check has no keyboard; leave out input() and breakpoint()"
     if "line" in failure:
         yield f"Line {failure['line']}: {failure['code']}"
     yield f"{failure['error']}: {text}"
-    for name, shape in failure.get("shapes", {}).items():
+    shapes = {} if failure["error"] == "NameError" else failure.get("shapes", {})
+    for name, shape in shapes.items():
         yield f"{name} is {shape}"

@@ -42,6 +42,8 @@ class Folder:
 
     def checked(self) -> "Folder":
         """The folder itself; InputError if the folder does not exist, or holds no lesson."""
+        if self.path.is_file():
+            raise InputError(f"{self.path} is a file: expected a folder")
         if not self.has_lessons():
             raise InputError(f"{self.path} has no lessons; this makes them: {self.command()}")
         return self
@@ -109,7 +111,7 @@ class Folder:
         lesson = self.next_lesson(after)
         if lesson is None:
             return f"All lessons are learned. Next: {self.command('train')}"
-        return f"Then: lesson {lesson.number}, {lesson.title}: {self.file(lesson)}"
+        return f"Next: lesson {lesson.number}, {lesson.title}: {self.file(lesson)}"
 
     def _notes(self) -> dict[str, str]:
         try:

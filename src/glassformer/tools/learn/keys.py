@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -29,22 +30,31 @@ def can_read_keys() -> bool:
 
 @contextmanager
 def single_keys() -> Iterator[None]:
-    """Let the terminal hand over each key at once; without a terminal, nothing changes."""
+    """Let the terminal hand over each key at once; without a terminal, nothing changes.
+
+    A shell takes the setting back at Ctrl-Z, and ``fg`` sends a signal.
+    """
     if not (sys.stdin.isatty() and termios):
         yield
         return
     before = termios.tcgetattr(sys.stdin)
+    handler = signal.signal(signal.SIGCONT, lambda *_: tty.setcbreak(sys.stdin))
     try:
         tty.setcbreak(sys.stdin)
         yield
     finally:
+        signal.signal(signal.SIGCONT, handler)
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 def pressed_key(seconds: float) -> str:
-    """The key that is pressed within ``seconds``, or an empty text."""
+    """The key that is pressed within ``seconds``, or an empty text.
+
+    Several bytes at once are an arrow key or a pasted text, and no key.
+    """
     if can_read_keys() and termios:
         ready, _, _ = select.select([sys.stdin], [], [], seconds)
-        return os.read(sys.stdin.fileno(), 1).decode(errors="ignore") if ready else ""
+        typed = os.read(sys.stdin.fileno(), 1024).decode(errors="ignore") if ready else ""
+        return typed[:1] if len(set(typed)) == 1 else ""
     time.sleep(seconds)
     return str(msvcrt.getwch()) if can_read_keys() and msvcrt.kbhit() else ""

@@ -46,7 +46,7 @@ def check(name: str, namespace: Mapping[str, Any]) -> Folded:
     print(next_command(folder, chosen, 3 if right else 0).replace(": ", ": !", 1))
     hints = [hint_text(chosen, verdict.hole, number) for number in (1, 2, 3) if chosen.hints]
     with console.capture() as solution:
-        print_solution(console, chosen, code, verdict.hole)
+        print_solution(console, chosen, code, verdict.hole, right=right)
     texts = [*(hint.partition(":\n")[::2] for hint in hints if not right)]
     title = "Solution and answers" if right else "Solution"
     return Folded([*texts, (title, solution.get())])

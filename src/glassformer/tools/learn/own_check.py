@@ -24,13 +24,16 @@ def checked_with_own(folder: Folder, chosen: Lesson) -> tuple[Lesson, Verdict]:
             if not folder.learned(earlier):
                 verdict = checked_once(folder, earlier)
             if verdict.outcome not in ("right", "empty"):
-                return earlier, verdict
+                line = f"This earlier part of yours is wrong: {folder.file(earlier)}"
+                return earlier, replace(verdict, lines=(line, *verdict.lines))
             own += [earlier] if verdict.outcome == "right" else []
     if (alone := checked_once(folder, chosen)).outcome != "right":
         return chosen, alone
     together = _verdict(folder, chosen, own)
-    names = ", ".join(each.name for each in own) or "none"
-    lines: tuple[str, ...] = (f"It runs with your parts of these lessons: {names}.",)
+    names = ", ".join(each.name for each in own)
+    lines = (f"It runs with your parts of these lessons: {names}.",)
+    if not own:
+        lines = ("You have no right part of an earlier lesson yet.",)
     if together.outcome != "right":
         wrong = (each for each in own if _verdict(folder, chosen, [each]).outcome != "right")
         title = next((f"{each.number}, {each.title}" for each in wrong), names)

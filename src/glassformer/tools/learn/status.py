@@ -14,7 +14,7 @@ from glassformer.tools.inspection.trace.schema import Box
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.lesson import EXERCISES, lessons
 
-__all__ = ["own_boxes", "print_status"]
+__all__ = ["own_boxes", "print_list", "print_status"]
 
 _MARKS = {"yours": ("[x]", "bold green"), "partly yours": ("[/]", "green"), None: ("[ ]", "dim")}
 _WORDS = 37_000  # the paper's shared vocabulary
@@ -32,16 +32,21 @@ def own_boxes(learned: Collection[str], preset: str = "base") -> list[Box]:
 
 
 def print_status(console: Console, folder: Folder) -> None:
-    """Print a line for each lesson, a line of exercises, and figure 1 in 24 rows."""
+    """Print figure 1, the list, and the next lesson; the list is the end of the screen."""
+    console.print(_figure(folder.learned_names()))
+    console.print(Text("[x] yours   [/] partly yours   one block of N\n", style="dim"))
+    print_list(console, folder)
+    console.print(Text(folder.onward()), soft_wrap=True)
+
+
+def print_list(console: Console, folder: Folder) -> None:
+    """Print a line for each lesson, and a line of exercises."""
     learned = folder.learned_names()
     for lesson in lessons():
         tick = "x" if lesson.name in learned else " "
-        line = f"[{tick}] {lesson.number:2}. {lesson.title} (section {lesson.section})"
-        console.print(Text(line))
+        console.print(Text(f"[{tick}] {lesson.number:2}. {lesson.title}"))
     marks = (f"[{'x' if name in learned else ' '}] {name}" for name in EXERCISES)
     console.print(Text(f"Harder: {'  '.join(marks)}"))
-    console.print(_figure(learned))
-    console.print(Text("[x] yours   [/] partly yours   one block of N", style="dim"))
 
 
 def _figure(learned: Collection[str]) -> Table:

@@ -110,7 +110,8 @@ def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
     if isinstance(error, SyntaxError) and error.lineno:
-        return failure | {"line": error.lineno, "code": (error.text or "").strip()}
+        where = {"line": error.lineno, "code": (error.text or "").strip()}
+        return failure | where | {"text": error.msg}
     frames = traceback.walk_tb(error.__traceback__)
     learners = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
     if not learners:
