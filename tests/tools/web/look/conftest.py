@@ -10,13 +10,13 @@ from glassformer.tools.cli.main import main
 from glassformer.tools.inspection.trace.build import trace
 from tests.browser import without_complaints
 
-EXAMPLES = ["An old hat.", "A <i>dog</i> runs across the grass.", "Two men sing."]
+EXAMPLES = ["An old hat.", "A <i dog runs across the grass.", "Two men sing."]
 
 
 @pytest.fixture(scope="session")
 def text() -> str:
     """What the page is about."""
-    return "Two men sit in the <b>snow</b>."
+    return "Two men sit in the <b snow."
 
 
 @pytest.fixture(scope="session")
