@@ -271,14 +271,40 @@ def test_light_faults_are_notes_if_they_are_rare(tmp_path, count, severity):
     report = examine(two_files(tmp_path, text, "".join(f"Zeile {row}\n" for row in range(200))))
     assert [(finding.code, finding.severity, finding.count) for finding in report.findings] == [
         ("markup", severity, count),
-        ("lost-spans", severity, count),
     ]
 
 
-def test_spans_that_targets_translate_are_no_findings(tmp_path):
-    source = "".join(f"At {row % 12} h, {row + 5} km\n" for row in range(60))
-    target = "".join(f"Um {row % 12} Uhr, {row + (row != 7) * 5} km\n" for row in range(60))
-    assert found(examine(two_files(tmp_path, source, target)))["lost-spans"] == (1, [8])
+def lost_at_line_8(folder: Path, span: str, other: str, others: str) -> list[int]:
+    """The lines with lost spans; line 8 has ``other`` for ``span``, and the other lines ``others``.
+
+    A number stands for each ``#``.
+    """
+    sides = [[span] * 60, [other if row == 7 else others for row in range(60)]]
+    texts = (
+        "".join(f"Nr {part} a\n".replace("#", str(row)) for row, part in enumerate(side, start=1))
+        for side in sides
+    )
+    return found(examine(two_files(folder, *texts))).get("lost-spans", (0, []))[1]
+
+
+SPANS = ["{n#}", "%s", "<i>#</i>", "&gt; #", "www.a#.org", "a#@b.org", "# km", "v#.1.2", "👍"]
+
+
+@every("span", SPANS)
+def test_a_lost_span_is_found_if_the_other_targets_keep_its_kind(tmp_path, span):
+    assert lost_at_line_8(tmp_path, span, "", span) == [8]
+    kept = lost_at_line_8(tmp_path, span, span, span.replace("{", "")[:1])
+    assert kept == ([1, 2, 3, 4, 5] if span in ("{n#}", "%s") else [])
+
+
+@every(
+    ("span", "other"),
+    [("<file#>", "<Datei#>"), ("file_#", "Datei #"), ("SHA#", "SHA-#"), ("@me#", "mich"),
+     ("%d #", "%2$d #"), ("# km", "#-km"), ("`%s' `%s'", "`%s' und `%s'"), ("20 h", "20 Uhr")],
+)  # fmt: skip
+def test_a_span_that_the_target_writes_in_another_way_is_not_lost(tmp_path, span, other):
+    others = other if span == "20 h" else span
+    assert lost_at_line_8(tmp_path, span, other, others) == []
 
 
 def test_one_file_for_both_sides_is_an_error_however_short(tmp_path):

@@ -42,6 +42,7 @@ from glassformer.data.parallel_lines import (
     slip,
     unrelated,
 )
+from glassformer.data.protected import protected_spans
 from glassformer.support.errors import InputError, counted
 from glassformer.tools.doctor.checks import PLACES_KEPT, FileCheck, SideCheck, Tally
 from glassformer.tools.doctor.report import (
@@ -65,6 +66,9 @@ _KINDS = ("pairs", "sources", "targets")
 _ROWS_KEPT = 5
 _MANY_REPEATS, _LEAST_REPEATS = 0.1, 10  # share of the pairs, and number
 _MANY_KNOWN = 0.1  # share of a part's sources
+_ALWAYS = ("placeholder %", "placeholder {")  # kinds whose losses are faults, however many
+# Kinds that people translate, join to words or write in another way.
+_NAMES = frozenset(["code", "identifier", "emphasis", "name", "reference"])
 _Hashes: TypeAlias = dict[str, NDArray[np.uint64]]
 _Row: TypeAlias = tuple[int, str, str]  # line, source, target
 
@@ -126,8 +130,8 @@ class _PartCheck:
         self.features = (array("H"), array("H"))
         self.noted = 0  # the last line with hashes and features
         self.surplus = array("H")  # features of the lines without a partner
-        self.kinds = Counter[str]()  # of spans in sources: pairs
-        self.lost = defaultdict[str, Tally](Tally)  # of these, pairs whose target lacks a span
+        self.kinds, self.copied = Counter[str](), Counter[str]()  # of spans: pairs, as Known counts
+        self.lost = defaultdict[str, Tally](Tally)  # pairs whose target has fewer spans of the kind
         codes = ["malformed", "identical", "quoted"]
         codes += ["many-subwords", *self.filter.counts]
         self.tallies = {code: Tally() for code in codes}
@@ -181,7 +185,8 @@ class _PartCheck:
                 continue
             for kind, lost in kinds_of(source, target).items():
                 self.kinds[kind] += 1
-                if lost is not None:
+                self.copied[kind] += lost is None
+                if lost is not None and _fewer(kind.split()[0], lost, source, target):
                     self.lost[kind].add(line, f"{lost!r} of {source[:25]!r}")
             if source == target:
                 self.tallies["identical"].add(line, source)
@@ -233,11 +238,11 @@ class _PartCheck:
         ]
 
     def _lost_spans(self) -> Tally:
-        """The lost placeholders and tags, and the lost spans of kinds that most targets keep."""
+        """The lost ``%s`` and ``{name}``, and the lost spans of kinds that most targets keep."""
         lost = [
             tally
             for kind, tally in self.lost.items()
-            if kind.startswith(("placeholder", "tag")) or 2 * tally.count < self.kinds[kind]
+            if kind in _ALWAYS or 2 * self.copied[kind] > self.kinds[kind]
         ]
         lines = sorted(line for tally in lost for line in tally.lines)
         first = min(lost, key=lambda tally: tally.lines, default=Tally())
@@ -322,6 +327,18 @@ class _Search:
         for code, tally in tallies.items():
             if tally.count:
                 yield self.part.finding(code, tally, f"{overlap.part} and {overlap.within}")
+
+
+def _fewer(kind: str, span: str, source: str, target: str) -> bool:
+    """Whether ``target`` has fewer copies of a span, and fewer spans of the kind.
+
+    People translate the word in ``<file>``. They also translate names, such as ``file_name``.
+    """
+    if kind in _NAMES or target.count(span) >= source.count(span):
+        return False
+    sides = (protected_spans(side) for side in (source, target))
+    before, after = (sum(each.kind == kind for each in side) for side in sides)
+    return after < before
 
 
 def _by_line(values: NDArray[np.generic], rows: NDArray[np.intp], count: int) -> bytes:
