@@ -44,7 +44,16 @@ class Answers(ExactEngine):
         ]
 
 
-_KEPT = ("placeholder {", "placeholder %", "placeholder $", "tag <", "code", "url", "email", "emoji")
+_KEPT = (
+    "placeholder {",
+    "placeholder %",
+    "placeholder $",
+    "tag <",
+    "code",
+    "url",
+    "email",
+    "emoji",
+)
 COPIES = Known(spans=dict.fromkeys(_KEPT, (5, 5)))  # of a training that has such spans
 
 

@@ -39,7 +39,7 @@ _LINE = re.compile(r"[^\r\n\v\f\x85\u2028\u2029]+")
 # The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
 _CELL = re.compile(
     r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
-    r"| [|¦│║┃›»→←·•▸>☐☑☒]{1,2} |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
+    r"| (?:[|¦│║┃›»→←⇒·•▸>☐☑☒]{1,2}|[-=]{1,2}>) |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
 _CODE = re.compile(r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})")
