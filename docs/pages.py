@@ -128,8 +128,7 @@ def index(*names: str) -> str:
 
 def lessons_page(every: list[Lesson]) -> str:
     """The lessons in their order, and how to begin."""
-    attention = every[0]
-    judge = Judge.of(attention, next(iter(attention.holes)))
+    judge = Judge.of(every[0], next(iter(every[0].holes)))
     answer = judge.verdict(judge.results(("mask-not-used",)))
     lines = "\n".join(answer.lines if answer else ())
     hours = sum(each.minutes for each in every) / 60

@@ -44,16 +44,8 @@ class Answers(ExactEngine):
         ]
 
 
-_KEPT = (
-    "placeholder {",
-    "placeholder %",
-    "placeholder $",
-    "tag <",
-    "code",
-    "url",
-    "email",
-    "emoji",
-)
+_SIGNED = [f"placeholder {sign}" for sign in "{%$"]
+_KEPT = [*_SIGNED, "tag <", "code", "url", "email", "emoji"]
 COPIES = Known(spans=dict.fromkeys(_KEPT, (5, 5)))  # of a training that has such spans
 
 

@@ -48,9 +48,10 @@ PAIRS = tuple(
         ("Search", "Suche"),
     )
 )
-# Symbols in the places of spans, and the forms that `train` teaches a model to copy.
+# Symbols in the places of spans, and spans that the translator copies.
 _COPIED = re.compile(
-    r"[\ue000-\ue00f]|[$%#]?\{\w+\}|\{\{ ?\w+ ?\}\}|\$[1-9]|%[1-9](?:\$s|(?!\d))|%\(\w+\)s|%[sd]\b|`\w+`"
+    r"[\ue000-\ue00f]|[$%#]?\{\w+\}|\{\{ ?\w+ ?\}\}|\$[1-9]"
+    r"|%[1-9](?:\$s|(?!\d))|%\(\w+\)s|%[sd]\b|`\w+`"
 )
 _SYMBOL = re.compile(r"[\ue000-\ue00f]")
 
@@ -123,7 +124,7 @@ def exact_translator(pairs: Sequence[Pair] = PAIRS) -> Translator:
 
 
 def _known(pairs: Sequence[Pair]) -> Known:
-    """The counts of the pairs; the translator has learnt letters, units as words, and some spans."""
+    """The counts of the pairs; the translator knows letters, units as words, and some spans."""
     known = Known.of([corpus.Pair(*pair[:2]) for pair in [*pairs, (ascii_letters, ascii_letters)]])
     units = {f"measure {unit}": (0, 5) for unit in UNITS}
     return replace(known, spans=units | {**{f"placeholder {sign}": (5, 5) for sign in "%{$"}})
