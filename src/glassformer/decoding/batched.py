@@ -1,7 +1,5 @@
 """Decodes many sentences with a model, in padded batches of similar length."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ An engine has one method: `decode` takes a job and returns the job's hypotheses.
 `TorchEngine`; the package `interchange` has the engine of CTranslate2.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Sequence
@@ -137,7 +135,7 @@ class Engine(Protocol):
         """At most `n_best` hypotheses of each source, best first."""
         ...
 
-    def with_target(self, target: Vocabulary, /) -> Engine:
+    def with_target(self, target: Vocabulary, /) -> "Engine":
         """The engine that begins targets with another prefix, such as another language."""
         ...
 
@@ -189,7 +187,7 @@ class TorchEngine:
             ),
         )
 
-    def with_target(self, target: Vocabulary) -> TorchEngine:
+    def with_target(self, target: Vocabulary) -> "TorchEngine":
         """The engine of other targets; both share one model."""
         return replace(self, target=target)
 

@@ -5,8 +5,6 @@ The step function returns the logits of the next token and the next state. The s
 selects rows of the state. The first step reads the start symbol.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
