@@ -23,7 +23,6 @@ class State(Protocol):
 
     def select(self: Same, rows: Tensor, /) -> Same:
         """The state of the given `rows`, in the order of `rows`, which may omit or repeat a row."""
-        ...
 
 
 S = TypeVar("S", bound=State)
