@@ -227,13 +227,8 @@ class Service:
     async def _translated(self, pair: LanguagePair, asked: TranslateRequest) -> list[Document]:
         if asked.format == "html":
             return await self.translate_html(pair, asked.texts, glossary=asked.glossary)
-        return await self.translate(
-            pair,
-            asked.texts,
-            alternatives=asked.alternatives,
-            alignment=asked.alignment,
-            glossary=asked.glossary,
-        )
+        options = asked.model_dump(include={"alternatives", "alignment", "glossary"})
+        return await self.translate(pair, asked.texts, **options)
 
     async def _translated_twice(
         self, pair: LanguagePair, asked: TranslateRequest
