@@ -5,8 +5,6 @@ compares each field of ``PLAIN`` and ``FAST``. ``replace(PLAIN, attention=mine)`
 form. ``Translator.load``, ``train`` and ``Transformer`` take such a record.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -58,7 +56,7 @@ class Parts(ModelParts, DecodingParts):
     {'dropout': 'AlphaDropout'}
     """
 
-    model: Callable[[ModelConfig, Parts], Transformer] = Transformer
+    model: "Callable[[ModelConfig, Parts], Transformer]" = Transformer
     shift: Shift = shift
     losses: Losses = batch_losses
     optimiser: NewOptimiser = adam_of

@@ -7,7 +7,7 @@ import signal
 import tempfile
 from pathlib import Path
 
-from bundles import cut, flipped_bits, random_bytes
+from damage import cut, flipped_bits, random_bytes
 from trainings import Broken, Fault, Training, ended, make_corpus
 
 ALTERATIONS = [flipped_bits, cut, random_bytes]

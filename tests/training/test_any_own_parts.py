@@ -217,24 +217,23 @@ def options_in(directory, changes):
     return TrainConfig(pairs=files, run=directory / "run", **options | changes)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "line"),
-    [
-        (Scorer, "length_penalty", "length penalty"),
-        (Scorer, "scores", "scores"),
-        (Scorer, "gains", "scores of the parent"),
-        (training, "model_card", "model card"),
-        (final_bundle, "find_heads", "word alignment"),
-    ],
-)
-def test_what_fails_beside_the_translation_is_one_line(tmp_path, monkeypatch, owner, name, line):
+def test_what_fails_beside_the_translation_is_one_line_each(tmp_path, monkeypatch):
     def failing(*_, **__):
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(owner, name, failing)
+    beside = {
+        "length penalty": (Scorer, "length_penalty"),
+        "scores": (Scorer, "scores"),
+        "scores of the parent": (Scorer, "gains"),
+        "model card": (training, "model_card"),
+        "word alignment": (final_bundle, "find_heads"),
+    }
+    for place in beside.values():
+        monkeypatch.setattr(*place, failing)
     run, recorder = trained(tmp_path, PLAIN)
 
-    assert recorder.noted("the reason") == [f"no {line}: RuntimeError: the reason"]
+    lines = [f"no {line}: RuntimeError: the reason" for line in beside]
+    assert recorder.noted("the reason") == lines
     assert Translator.load(run.directory, parts=PLAIN).translate(["a d i"])
 
 

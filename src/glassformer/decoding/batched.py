@@ -1,7 +1,5 @@
 """Decodes many sentences with a model, in padded batches of similar length."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,15 +33,12 @@ class SequenceModel(Protocol):
 
     def encode(self, source: Tensor, /) -> Any:
         """The memory of sources (batch, src_len), which are ids, the end symbol, then padding."""
-        ...
 
     def start(self, memory: Any, /) -> Any:
         """The state before the first step, one row for each sentence."""
-        ...
 
     def step(self, tokens: Tensor, state: Any, /) -> tuple[Tensor, Any]:
         """Read `tokens`; return the logits of the next tokens and the next state."""
-        ...
 
 
 Search: TypeAlias = Callable[..., list[list[Hypothesis]]]

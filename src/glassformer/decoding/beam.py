@@ -17,8 +17,6 @@ A number of finished targets alone ends no search: all of these targets may be i
 best is unfinished. The fast version searches a whole batch at once (`decoding/fast/beam.py`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar

@@ -45,15 +45,12 @@ class Constraint(Protocol):
         `sentences` (rows,) holds the index of the row's sentence in the batch. A constraint may
         change `log_probabilities` in place.
         """
-        ...
 
     def select(self, sentences: Sequence[int], /) -> Constraint:
         """The constraint for a batch of the given `sentences`, in the order of `sentences`."""
-        ...
 
     def needed(self, sentence: int, /) -> int:
         """The number of tokens that the constraint adds to the maximum length of a target."""
-        ...
 
 
 def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows vocab"]:

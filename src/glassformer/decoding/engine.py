@@ -4,8 +4,6 @@ An engine has one method: `decode` takes a job and returns the job's hypotheses.
 `TorchEngine`; the package `interchange` has the engine of CTranslate2.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Sequence
@@ -126,20 +124,16 @@ class Engine(Protocol):
     @property
     def at_once(self) -> int:
         """The number of sources that suits a job best."""
-        ...
 
     @property
     def threads(self) -> int:
         """The number of threads that suits the engine best, each with a job of its own."""
-        ...
 
     def decode(self, job: Job, options: SearchOptions, /) -> list[list[Hypothesis]]:
         """At most `n_best` hypotheses of each source, best first."""
-        ...
 
-    def with_target(self, target: Vocabulary, /) -> Engine:
+    def with_target(self, target: Vocabulary, /) -> "Engine":
         """The engine that begins targets with another prefix, such as another language."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +183,7 @@ class TorchEngine:
             ),
         )
 
-    def with_target(self, target: Vocabulary) -> TorchEngine:
+    def with_target(self, target: Vocabulary) -> "TorchEngine":
         """The engine of other targets; both share one model."""
         return replace(self, target=target)
 

@@ -4,8 +4,6 @@ Beam search with a beam of 1 finds an equal target. In the fast version, finishe
 batch (`decoding/fast/greedy.py`).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -8,8 +8,6 @@ greedy search and sampling, but log-probabilities in beam search.
 The three processors here count the tokens of the target, without start and end symbol.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias

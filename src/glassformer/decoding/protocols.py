@@ -5,8 +5,6 @@ The step function returns the logits of the next token and the next state. The s
 selects rows of the state. The first step reads the start symbol.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +23,6 @@ class State(Protocol):
 
     def select(self: Same, rows: Tensor, /) -> Same:
         """The state of the given `rows`, in the order of `rows`, which may omit or repeat a row."""
-        ...
 
 
 S = TypeVar("S", bound=State)

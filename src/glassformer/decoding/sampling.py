@@ -4,8 +4,6 @@ Temperature sharpens or flattens the distribution. Top-k and top-p cut off its t
 would take one of the many improbable tokens too often.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

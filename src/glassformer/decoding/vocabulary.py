@@ -1,7 +1,5 @@
 """The ids of a vocabulary that have a meaning of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -37,7 +35,7 @@ class Vocabulary:
     blank_ids: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, ids: SpecialIds) -> Vocabulary:
+    def of(cls, ids: SpecialIds) -> "Vocabulary":
         """The ids of a tokenizer or a config; a config has special ids alone."""
         prefix, blank = getattr(ids, "prefix_ids", ()), getattr(ids, "blank_ids", ())
         special = ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id

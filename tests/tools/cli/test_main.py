@@ -190,29 +190,27 @@ def test_help_and_importing_need_no_torch():
         assert done.stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "tools"),
-    [
-        (["translate", "BUNDLE"], {"cli", "interchange"}),
-        (
-            ["look", "BUNDLE", "--text", "A dog.", "--out", "PAGE"],
-            {"cli", "inspection", "interchange", "web"},
-        ),
-    ],
-    ids=["translate", "look"],
-)
-def test_a_bundle_of_the_package_s_parts_needs_no_lesson(bundle_directory, tmp_path, words, tools):
-    paths = {"BUNDLE": bundle_directory, "PAGE": tmp_path / "page.html"}
-    words = [str(paths.get(word, word)) for word in words]
+def test_a_bundle_of_the_package_s_parts_needs_no_lesson(bundle_directory, tmp_path):
+    bundle, page = str(bundle_directory), str(tmp_path / "page.html")
+    commands = {
+        ("translate", bundle): {"cli", "interchange"},
+        ("look", bundle, "--text", "A dog.", "--out", page): {"inspection", "web"},
+    }
     done = python(
         "-c",
-        "import sys; from glassformer.tools.cli.main import main;"
-        f"sys.stdin = open({os.devnull!r}); status = main({words!r});"
-        "tools = [name.split('.')[2] for name in sys.modules if '.tools.' in name];"
-        "print(status, *sorted({*tools}))",
+        "import sys; from glassformer.tools.cli.main import main\n"
+        f"sys.stdin, before = open({os.devnull!r}), set()\n"
+        f"for words in {list(commands)}:\n"
+        "    status = main(words)\n"
+        "    tools = {name.split('.')[2] for name in sys.modules if '.tools.' in name}\n"
+        "    print('tools', status, *sorted(tools - before))\n"
+        "    before = tools",
     )
 
-    assert done.stdout.splitlines()[-1].split() == ["0", *sorted(tools)], done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("tools ")]
+    assert lines == [" ".join(("tools 0", *sorted(each))) for each in commands.values()], (
+        done.stderr
+    )
 
 
 def test_the_package_is_the_command():

@@ -5,8 +5,6 @@ results (tests/decoding/fast/test_searches.py). Read `BeamState` first, and then
 of its steps has four parts: `_propose`, `_set_aside`, `_extend` and `_retire`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The readable version is `greedy` in `decoding/greedy.py`. A test checks that bot
 (tests/decoding/fast/test_searches.py).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ The readable version is `best_tokens` in `decoding/constraints.py`. A test check
 equal results (tests/decoding/fast/test_top_k.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

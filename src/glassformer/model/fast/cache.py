@@ -9,8 +9,6 @@ logits (tests/model/fast/test_decoder.py). This cache differs in two ways:
   more; the readable version copies each key twice.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import torch
@@ -47,13 +45,13 @@ class GroupedState:
         """The number of target tokens read so far."""
         return self.blocks[0].size(2)
 
-    def select(self, rows: Int[Tensor, " selected"]) -> GroupedState:
+    def select(self, rows: Int[Tensor, " selected"]) -> "GroupedState":
         """The state of the given rows; each row is one sentence, as in the readable version."""
         return self.select_beams(rows[:, None])
 
     def select_beams(
         self, rows: Int[Tensor, "sentences width"], *, all_stay: bool = False
-    ) -> GroupedState:
+    ) -> "GroupedState":
         """The state of the given rows. Sentence n has line n of the table ``rows``.
 
         ``all_stay`` says that each sentence keeps its line, so that the memory stays as it is.
@@ -66,7 +64,7 @@ class GroupedState:
         chosen = rows.flatten() if self.selected is None else self.selected[rows.flatten()]
         return GroupedState(self.blocks, memory, mask, width, chosen)
 
-    def grown(self) -> GroupedState:
+    def grown(self) -> "GroupedState":
         """The state with room for one more token, whose keys and values the step writes."""
         blocks = []
         for block in self.blocks:

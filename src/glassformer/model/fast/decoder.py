@@ -12,8 +12,6 @@ equal logits (tests/model/fast/test_decoder.py). This decoder differs in three w
 The decoder raises TypeError for a model with modules from outside the package.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -79,7 +77,7 @@ class PreparedTransformer:
         """Read one token in each row; return the logits of the next one and the new state."""
         return (self._arranged or self._current()).step(tokens, state)
 
-    def _current(self) -> _Arranged:
+    def _current(self) -> "_Arranged":
         """The weights as they are now, arranged."""
         model = self._model
         if model.training:

@@ -5,8 +5,6 @@ matrix that stays. Most of the time goes into reading the matrix, and into packi
 product.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """``glassformer import``: reads a translator that another program has made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field

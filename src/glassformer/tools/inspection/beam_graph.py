@@ -3,8 +3,6 @@
 The search is :func:`glassformer.decoding.beam.beam_search`, as the translator runs it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Uvicorn sets no time for the head of a request or for a client to read an answer
 silent clients would keep all others out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable
@@ -36,7 +34,7 @@ class Connections:
     write_seconds: float = 60.0
     is_proxy: Callable[[str], bool] = lambda _: False
     quiet_until: float = 0.0
-    open: dict[BoundedConnection, None] = field(default_factory=dict)
+    open: "dict[BoundedConnection, None]" = field(default_factory=dict)
     """The open connections, ordered by the time since which they wait for a head."""
 
 
@@ -113,7 +111,7 @@ class BoundedConnection(H11Protocol):
         if not self._answers:
             self.timeout_keep_alive_handler()
 
-    def _close_longest(self, crowd: list[BoundedConnection]) -> None:
+    def _close_longest(self, crowd: "list[BoundedConnection]") -> None:
         """Close the connection in ``crowd`` that waits longest for a head, or else ``self``."""
         closing = next((each for each in crowd if not each._answers), self)
         self.bounds.open.pop(closing, None)  # at once, as a closing connection must not count

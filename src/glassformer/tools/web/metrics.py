@@ -1,7 +1,5 @@
 """Counts requests, characters and batches for Prometheus; never keeps a word of any text."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector

@@ -17,8 +17,6 @@ The budget of a batch grows while batches are quick, and shrinks after a slow on
 about the same time on any model and machine.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """Limits the requests that a client can send in a minute."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

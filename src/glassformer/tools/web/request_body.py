@@ -1,7 +1,5 @@
 """The members of a request, from JSON, a form or a query string."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection

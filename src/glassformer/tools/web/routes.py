@@ -5,8 +5,6 @@ LibreTranslate's JSON (libretranslate.com/docs), so that LibreTranslate's client
 addresses under `/api/v1` are glassformer's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from collections.abc import Awaitable, Collection

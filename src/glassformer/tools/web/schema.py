@@ -3,8 +3,6 @@
 A span is two offsets in Unicode code points: of the first character, and after the last.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args

@@ -1,7 +1,5 @@
 """Guards every request: its origin and bounds, the headers of its answer, its line in the log."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -3,8 +3,6 @@
 The log holds no text and no address of a request; `/metrics` counts requests.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import math
@@ -16,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
@@ -45,9 +42,7 @@ from glassformer.tools.web.security import ACCESS_LOG, Guard, RefusedError, Requ
 from glassformer.tools.web.service import Service, translators_by_pair
 from glassformer.tools.web.sub_path import SubPath
 from glassformer.tools.web.translated_files import FileApi
-
-if TYPE_CHECKING:
-    from glassformer.translator import Translator
+from glassformer.translator import Translator
 
 __all__ = ["Settings", "create_app", "listen", "serve", "uvicorn_config"]
 

@@ -1,7 +1,5 @@
 """The translators of a server by their language pairs, behind one queue."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import torch
 
@@ -22,6 +20,7 @@ from glassformer.data.words import unknown_letters
 from glassformer.support.errors import UsageError, counted
 from glassformer.support.language_names import language_name
 from glassformer.support.languages import standard_code
+from glassformer.text_engine import Translation
 from glassformer.tools.documents.html import Page
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Query, Trace
@@ -37,11 +36,7 @@ from glassformer.tools.web.schema import (
     TranslatorInfo,
 )
 from glassformer.tools.web.security import RefusedError
-from glassformer.translator import TranslateSettings
-
-if TYPE_CHECKING:
-    from glassformer.text_engine import Translation
-    from glassformer.translator import Translator
+from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
@@ -232,13 +227,8 @@ class Service:
     async def _translated(self, pair: LanguagePair, asked: TranslateRequest) -> list[Document]:
         if asked.format == "html":
             return await self.translate_html(pair, asked.texts, glossary=asked.glossary)
-        return await self.translate(
-            pair,
-            asked.texts,
-            alternatives=asked.alternatives,
-            alignment=asked.alignment,
-            glossary=asked.glossary,
-        )
+        options = asked.model_dump(include={"alternatives", "alignment", "glossary"})
+        return await self.translate(pair, asked.texts, **options)
 
     async def _translated_twice(
         self, pair: LanguagePair, asked: TranslateRequest

@@ -1,7 +1,5 @@
 """Lets the server stand below a path of another host, as in ``https://example.org/translate/``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The addresses to send and to fetch are LibreTranslate's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import time

@@ -43,12 +43,10 @@ def import_hugging_face(
     family, settings = read_settings(directory)
     path = directory / "config.json"
     vocabulary = read_vocabulary(directory, settings)
-    source, target = vocabulary.source, vocabulary.target
+    source, target, exported = vocabulary.source, vocabulary.target, vocabulary.exported
     config = model_config(family, settings, path, (source, target))
     start = settings.start_id
-    start_is_ours = (
-        start == target.bos_id
-    )  # as for M2M100, whose decoder starts with the end symbol
+    start_is_ours = start == target.bos_id  # as for M2M100, which starts with the end symbol
     if not start_is_ours and not 0 <= start < config.bos_id:
         raise InputError(
             f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"
@@ -66,20 +64,20 @@ def import_hugging_face(
         target,
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings.length_penalty),
-        normalisation=vocabulary.normalisation,
-        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
-        known=vocabulary.known,
+        normalisation=exported.normalisation if exported else "none",
+        source_lengths=exported.source_lengths if exported else SINGLE_SENTENCES,
+        known=exported.known if exported else None,
         language_tokens=vocabulary.language_tokens,
     )
     first, second = vocabulary.languages
-    if vocabulary.is_ours and first and second:
+    if exported and first and second:
         bundle = replace(bundle, languages=(first, second))
     else:
         bundle = in_languages(bundle, source_language or first, target_language or second)
     notes = []
-    if settings.model_type == "marian" and not vocabulary.is_ours:
+    if settings.model_type == "marian" and not exported:
         notes.append(_OPUS_NOTE)
-    if not vocabulary.is_ours and (others := other_search_options(settings)):
+    if not exported and (others := other_search_options(settings)):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle holds none of these search options of the model: {listed}")
     return Imported(bundle, family.title, tuple(notes))

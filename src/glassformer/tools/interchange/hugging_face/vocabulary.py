@@ -54,21 +54,6 @@ _START = "<s>"
 _SYMBOLS = {_START, "</s>", "<unk>", "<pad>", "<mask>"}
 
 
-@dataclass(frozen=True)
-class Tokenizers:
-    """The tokenizers of both sides; ``languages`` is None if the files name no languages."""
-
-    source: Tokenizer
-    target: Tokenizer
-    languages: tuple[str | None, str | None] = (None, None)
-    language_tokens: LanguageTokens | None = None
-    normalisation: Normalisation = "none"
-    source_lengths: SourceLengths | None = None
-    known: Known | None = None
-    is_ours: bool = False
-    """Whether ``export`` has written the files."""
-
-
 class OfBundle(BaseModel):
     """A record in ``tokenizer_config.json`` from which import makes an exported bundle again."""
 
@@ -83,6 +68,20 @@ class OfBundle(BaseModel):
     source_known: int | None
     target_known: int | None
     language_tokens: LanguageTokens | None = None
+
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """The tokenizers of both sides; ``languages`` is None if the files name no languages.
+
+    ``exported`` is the record of the bundle from which ``export`` has written the files.
+    """
+
+    source: Tokenizer
+    target: Tokenizer
+    languages: tuple[str | None, str | None] = (None, None)
+    language_tokens: LanguageTokens | None = None
+    exported: OfBundle | None = None
 
 
 def _text_of(token: object) -> object:
@@ -175,19 +174,13 @@ def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | Non
 
 def _exported(directory: Path, own: OfBundle) -> Tokenizers:
     """The tokenizers that ``export`` has written, from the directory's SentencePiece models."""
+    source, target = (directory / f"{side}.model" for side in ("source", "target"))
     return Tokenizers(
-        Tokenizer.load(
-            directory / "source.model", prefix=own.source_prefix, known=own.source_known
-        ),
-        Tokenizer.load(
-            directory / "target.model", prefix=own.target_prefix, known=own.target_known
-        ),
+        Tokenizer.load(source, prefix=own.source_prefix, known=own.source_known),
+        Tokenizer.load(target, prefix=own.target_prefix, known=own.target_known),
         own.languages or (None, None),
         own.language_tokens,
-        normalisation=own.normalisation,
-        source_lengths=own.source_lengths,
-        known=own.known,
-        is_ours=True,
+        own,
     )
 
 
