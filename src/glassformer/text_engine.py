@@ -37,6 +37,7 @@ _AS_TYPED = Preprocessing()
 _WORDS = r"(?<!\w)(\w++(?:\W{1,3}+\w++){0,3}?)(?:\W{1,3}+\1(?!\w))"
 RUNS = [_WORDS + "{2}", _WORDS + r"{3,}(?=\W*$)"]
 _RUN, _RUN_AT_END = map(re.compile, RUNS)
+_MARKS = frozenset(".,:;!?…。，：；！？")
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # a full stop of some script, but not three dots
 
 
@@ -267,7 +268,9 @@ class TextEngine:
                     [
                         SegmentTranslation(
                             segment,
-                            without_run(segment.text, next(decoded)),
+                            _without_added_stop(
+                                segment, without_run(segment.text, next(decoded)), text
+                            ),
                             (0, 0),
                             hypothesis.score,
                         )
@@ -300,6 +303,13 @@ def without_run(source: str, target: str) -> str:
     """
     cut = _RUN_AT_END.sub(r"\1", target)
     return target if cut == target or _RUN.search(source) else cut
+
+
+def _without_added_stop(segment: Segment, target: str, text: str) -> str:
+    """The translation without a final stop that the segment lacks, if another mark follows it."""
+    end = segment.span[1]
+    is_added = segment.text[-1:].isalnum() and text[end : end + 1] in _MARKS
+    return _FULL_STOP.sub("", target) if is_added else target
 
 
 def with_alternatives(translations: Iterable[Translation]) -> Translation:

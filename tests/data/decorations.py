@@ -245,6 +245,12 @@ FRAMES: dict[str, str] = {
 ␀ {
 ␀␣␣
 """,
+    "sentences in brackets *": r"""
+"␀ ␀"
+(␀ ␀ ␀)
+“␀ ␀”
+[␀ ␀]
+""",
     "dialogue dashes": r"""
 — ␀
 –␀
@@ -600,12 +606,22 @@ def framed(draw: Random, pairs: Sequence[Pair], frame: str) -> Drawn:
     """A frame with known texts."""
     chosen = [draw.choice(_clear(pairs, frame, slot.start())) for slot in re.finditer(SLOT, frame)]
     source, target = (_filled(frame, [pair[side] for pair in chosen]) for side in (0, 1))
-    return source, [target], chosen
+    slots = zip(re.finditer(SLOT, frame), chosen, strict=True)
+    stopped = [_unstopped(pair, frame[slot.end() : slot.end() + 1]) for slot, pair in slots]
+    return source, [target, _filled(frame, stopped)], chosen
+
+
+def _unstopped(pair: Pair, following: str) -> str:
+    """The translation without a stop that the source lacks, if another mark follows."""
+    added = following in {*".,:;!?…"} and pair.source[-1].isalnum()
+    return pair.target.removesuffix(".") if added else pair.target
 
 
 def _clear(pairs: Sequence[Pair], frame: str, slot: int) -> Sequence[Pair]:
     """The pairs that nobody can take for a part of the frame, as "{Search}" is a placeholder."""
     before, after = frame[max(slot - 1, 0) : slot], frame[slot + 1 : slot + 2]
+    if frame[slot + 1 : slot + 3] == f" {SLOT}":
+        return [pair for pair in pairs if pair.source[-1] == "."] or pairs
     words = [pair for pair in pairs if " " in pair.source or before not in ("{", "|", "_")]
     return [pair for pair in words if after != "." or pair.source[-1] != "."] or pairs
 

@@ -116,9 +116,10 @@ def with_key(target: str, sign: str, key: str, *, least: int = 0) -> str:
 
 
 def _signs(text: str, sign: str) -> list[int]:
-    """The places of the signs beside a letter or digit, but of no double sign."""
-    single = _hidden(text).replace(2 * sign, "  ")
-    return [match.start() for match in re.finditer(rf"{sign}(?=[^\W_])|(?<=[^\W_]){sign}", single)]
+    """The places of the signs beside a letter or digit, but of no sign of a run."""
+    single = rf"(?<!{sign}){sign}(?!{sign})"
+    signs = re.finditer(rf"{single}(?=[^\W_])|(?<=[^\W_]){single}", _hidden(text))
+    return [match.start() for match in signs]
 
 
 def _place(text: str, sign: str) -> int | None:

@@ -104,6 +104,11 @@ class Edges:
         whole = [span for span in choices if not any(_parted(pair, span) for pair in pairs)]
         return max(whole, key=lambda span: span[1] - span[0]) if start < end else (0, 0)
 
+    @staticmethod
+    def encloses(text: str) -> bool:
+        """Whether brackets or quotation marks stand around a text."""
+        return text[:1] in _CLOSERS and (0, len(text) - 1) in _pairs(text)
+
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
         run = _SPANS.sub(_SPAN, run)
         usual = bool(self.usual) and {*self.usual, _SPAN}.issuperset(run)

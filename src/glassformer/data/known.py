@@ -102,6 +102,8 @@ class Known:
     def reads(self, text: str, span: ProtectedSpan) -> Reading:
         """How the model reads a span of ``text``."""
         kind = _kind(text, span)
+        if re.fullmatch(r"\$\d", span.text_of(text)) and "$" in self._sources:
+            return "text"  # an amount
         if kind in self.spans:
             kept, seen = self.spans[kind]
             return "copied" if 2 * kept >= seen else "text"

@@ -42,7 +42,10 @@ _CELL = re.compile(
     r"| (?:[|¦│║┃›»→←⇒·•▸>☐☑☒]{1,2}|[-=]{1,2}>) |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
-_CODE = re.compile(r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})")
+_CODE = re.compile(
+    r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})"
+    r"|(?<=[\w.!?])<br ?/?>(?=\w)"
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
@@ -233,15 +236,27 @@ class Preprocessing:
     def _parts(self, line: str) -> Iterator[Span]:
         """The spans of a line, after its marks, that the model translates one by one.
 
-        A span is one sentence, or several sentences of at most ``lengths.longest`` characters. No
-        sentence ends inside a protected span, such as code.
+        If brackets or quotation marks hold several sentences, the spans lie inside them.
+        """
+        start = self._mark(line)
+        if self.known and self.known.edges.encloses(line[start:]):
+            inner = list(self._sentences(line, start + 1, len(line) - 1))
+            if len(inner) > 1:
+                yield from inner
+                return
+        yield from self._sentences(line, start, len(line))
+
+    def _sentences(self, line: str, start: int, end: int) -> Iterator[Span]:
+        """Spans of one sentence, or of several of at most ``lengths.longest`` characters.
+
+        No sentence ends inside a protected span, such as code.
         """
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
-        start = first = last = self._mark(line)
+        first = last = start
         language = self.languages[0] if self.languages else None
         spans = self.known.spans_in(line) if self.known else []
         inside = {place for span in spans for place in range(span.start + 1, span.end)}
-        for place, stop in sentence_spans(line[start:], language):
+        for place, stop in sentence_spans(line[start:end], language):
             cut = start + place
             if cut > first and start + stop - first > together and cut not in inside:
                 yield first, cut
@@ -306,6 +321,9 @@ class _Cutter:
             return text, False
         lowered = text[:1] + text[1:].lower()
         capitals = text.isupper() and len(lowered) == len(text) and len(_WORD.findall(text)) > 1
+        if capitals:  # a model of dates knows "9:00 AM – 5:00 PM"
+            typed, known = self.tokenizer.encode_batch([text, lowered])
+            capitals = len(known) < len(typed)
         read = in_known_case(lowered if capitals else text, self.tokenizer)
         spans = [(mark.start, mark.end) for mark in marks]
         return replaced(read, [(span, text[slice(*span)]) for span in spans]), capitals

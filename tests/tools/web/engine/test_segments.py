@@ -43,11 +43,12 @@ export default function ({ model, texts, readings }) {
     const preprocessing = new Preprocessing(reading);
     const places = (text, end) => [...text.slice(0, end)].length;
     const sentences = ({ text }) => {
-      const line = text.slice(preprocessing.markOf(text));
-      return [line, preprocessing.sentences(line).map((span) => line.slice(...span))];
+      const whole = text.slice(preprocessing.markOf(text));
+      const sentencesOf = (line) => preprocessing.sentences(line).map((at) => line.slice(...at));
+      return [whole, [...whole].slice(1, -1).join("")].map((line) => [line, sentencesOf(line)]);
     };
     return texts.map((text) => ({
-      lines: preprocessing.lines(text).map(sentences),
+      lines: preprocessing.lines(text).flatMap(sentences),
       segments: preprocessing.segments(text, tokenizer).map(({ start, end, ...segment }) => {
         const { text: read, capitals, ids } = segment;
         return { text: read, capitals, ids, span: [places(text, start), places(text, end)] };

@@ -44,6 +44,12 @@ export class Edges {
     return longest.map((place) => typed.slice(0, place).join("").length);
   }
 
+  // Whether brackets or quotation marks stand around a text.
+  encloses(text) {
+    const signs = [...text];
+    return this.pairs(signs).some(([first, last]) => first === 0 && last === signs.length - 1);
+  }
+
   learnt(run, runs) {
     const usual = this.usual + SPAN;
     const isUsual = this.usual && [...run].every((sign) => usual.includes(sign));

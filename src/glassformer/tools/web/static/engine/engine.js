@@ -173,6 +173,9 @@ export class Engine {
         const found = this.align(segment.text, each.text);
         each.alignment = found.map((link) => ({ ...link, source: link.source.map(typed) }));
         each.doubts = this.doubts.of(segment.text, each.text, found);
+        each.text = withoutAddedStop(segment.text, each.text, text[segment.end]);
+        const inside = ({ target }) => target[1] <= size(each.text);
+        each.alignment = each.alignment.filter(inside);
         if (segment.capitals) each.text = each.text.toUpperCase();
       }
       const between = text.slice(end, segment.start);
@@ -186,4 +189,10 @@ export class Engine {
     }
     return { text: whole + text.slice(end), segments };
   }
+}
+
+// The translation without a final stop that the segment lacks, if another mark follows it.
+function withoutAddedStop(source, target, following) {
+  const isAdded = /[\p{L}\p{N}]$/u.test(source) && /^[.,:;!?…。，：；！？]/u.test(following ?? "");
+  return isAdded ? target.replace(/(?<!\.) ?[.。．｡।۔።]$/u, "") : target;
 }

@@ -140,23 +140,33 @@ export class Preprocessing {
     }
   }
 
-  // The spans of a line that are translated, each by itself: the line, or its sentences.
+  // The spans of a line that are translated, each by itself: the line, or its sentences. If
+  // brackets or quotation marks hold several sentences, the spans lie inside them.
   parts(line) {
     if (this.together === null) return [[0, line.length]];
     const mark = this.markOf(line);
+    if (this.edges?.encloses(line.slice(mark))) {
+      const inner = this.groups(line, mark + 1, line.length - 1);
+      if (inner.length > 1) return inner;
+    }
+    return this.groups(line, mark, line.length);
+  }
+
+  // Spans of one sentence, or of several of at most `together` characters.
+  groups(line, start, stop) {
     const [spans, inside] = [[], new Set()]; // places inside protected spans
     for (const { index, span } of this.edges ? protectedSpans(line, this.edges.spans) : []) {
       for (let place = 1; place < span.length; place += 1) inside.add(index + place);
     }
-    let [first, last] = [mark, mark];
-    for (const [start, end] of this.sentences(line.slice(mark))) {
-      const whole = line.slice(first, mark + end);
-      const isInside = inside.has(mark + start);
-      if (mark + start > first && size(whole) > this.together && !isInside) {
+    let [first, last] = [start, start];
+    for (const [begin, end] of this.sentences(line.slice(start, stop))) {
+      const cut = start + begin;
+      const isLong = size(line.slice(first, start + end)) > this.together;
+      if (cut > first && isLong && !inside.has(cut)) {
         spans.push([first, last]);
         first = last;
       }
-      last = mark + end;
+      last = start + end;
     }
     return last > first ? [...spans, [first, last]] : spans;
   }
@@ -194,7 +204,9 @@ export class Preprocessing {
 
   inKnownCase(unit, tokenizer) {
     if (!this.invisible) return unit;
-    const lower = lowered(unit.text);
+    const letters = lowered(unit.text);
+    const torn = letters !== null && isShorter(letters, unit.text, tokenizer);
+    const lower = torn ? letters : null;
     const text = inKnownCase(lower ?? unit.text, tokenizer);
     return { ...unit, text, capitals: lower !== null };
   }
@@ -237,6 +249,11 @@ function endsOf(text, pattern) {
     place = index + found.length;
     return end;
   });
+}
+
+// Whether the tokenizer has fewer subwords for a text than for another one.
+function isShorter(text, other, tokenizer) {
+  return tokenizer.encode(text).length < tokenizer.encode(other).length;
 }
 
 // A text of several words in capitals alone, in lower case but for the first letter; else null.
