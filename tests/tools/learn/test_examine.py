@@ -95,7 +95,9 @@ def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
     assert verdict.outcome == "error"
     text = "\n".join(verdict.lines)
     assert "scores = query @ key" in text
-    assert "query is (2, 3, 5, 11)\nkey is (2, 3, 7, 11)\nThe input: attention: batch 2" in text
+    assert (
+        "query is (2, 3, 5, 11)\nkey is (2, 3, 7, 11)\nThe input: query, key, value, mask:" in text
+    )
 
 
 @every(

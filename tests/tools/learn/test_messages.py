@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from glassformer.tools.learn.check import check_of
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import Lesson, lesson, lessons
 from glassformer.tools.learn.messages import hint_text, next_command, print_solution, print_verdict
 from glassformer.tools.learn.verdict import Verdict
 from tests.lessons import ATTENTION
+
+ONE_QUERY = check_of("attention").probes["scaled_dot_product_attention"][0].__name__
 
 
 def printed(verdict):
@@ -152,7 +155,7 @@ def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():
 def test_the_first_number_that_differs(change, line):
     judge = Judge.of(ATTENTION, "scaled_dot_product_attention")
     results = {probe: dict(values) for probe, values in judge.right.items()}
-    results["one_query"]["weights"] = change(np.array(results["one_query"]["weights"]))
+    results[ONE_QUERY]["weights"] = change(np.array(results[ONE_QUERY]["weights"]))
     verdict = judge.verdict(results)
     assert verdict.outcome in ("difference", "law")
     assert line in verdict.lines
@@ -161,6 +164,6 @@ def test_the_first_number_that_differs(change, line):
 def test_numbers_that_differ_late_have_more_digits():
     judge = Judge.of(ATTENTION, "scaled_dot_product_attention")
     results = {probe: dict(values) for probe, values in judge.right.items()}
-    results["one_query"]["output"] = results["one_query"]["output"] + 3e-8
+    results[ONE_QUERY]["output"] = results[ONE_QUERY]["output"] + 3e-8
     line = "Your output: [[11.9557032049]]; right is [[11.9557031749]]."
     assert judge.verdict(results).lines[1] == line

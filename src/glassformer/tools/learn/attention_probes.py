@@ -1,67 +1,66 @@
-"""Probes and laws of exercises on attention; the queries are the last positions of the keys."""
+"""Probes and a law of exercises on attention; the queries are the last positions of the keys."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from glassformer.tools.learn.check import Evidence, Probe, Results, Solution, probe, unchanged
-from glassformer.tools.learn.inputs import given, hides, numbers
+from glassformer.tools.learn.check import Evidence, Probe, Solution, measured, probe
+from glassformer.tools.learn.holes import Hole, mask
+from glassformer.tools.learn.inputs import numbers
+from glassformer.tools.learn.situations import MASKS, SIZES
 
-__all__ = ["attention_probes", "position_laws", "sums_to_one"]
+__all__ = ["ATTENDED", "attention_hole", "moved", "position_laws"]
+
+ATTENDED: dict[str, Any] = {
+    "heads": (6,),
+    "q_len": (2, 1, 5),
+    "k_len": (7, 5, 11),
+    "mask": MASKS,
+    "size": SIZES,
+}
+"""The axes of attention."""
 
 
-def attention_probes(
-    attend: Callable[..., Tensor], heads: int = 3, groups: int = 3
-) -> tuple[Probe, ...]:
-    """Probes of ``attend(solution, query, key, value, mask)``."""
-
-    def attended(
-        q_len: int, k_len: int, text: str = "", mask: Tensor | None = None, *, scale: int = 1
-    ) -> Probe:
-        def run(solution: Solution) -> dict[str, Tensor]:
-            query = numbers(2, heads, 11, 14, name="query") * scale
-            key = numbers(2, groups, 11, 14, seed=1, name="key")
-            value = numbers(2, groups, 11, 11, seed=2, name="value")
-            inputs = query[:, :, -q_len:], key[:, :, -k_len:], value[:, :, -k_len:]
-            return {"output": attend(solution, *inputs, None if mask is None else given(mask))}
-
-        sizes = f"(2, {groups}, {k_len}, "
-        shapes = f"query (2, {heads}, {q_len}, 14), key {sizes}14), value {sizes}11)"
-        return probe(shapes + text, run)
-
-    later, first = torch.ones(7, 7).tril().bool(), torch.tensor([[True], [False]]).expand(2, 7)
-    last = torch.arange(11) >= 4
-    return (
-        attended(7, 7),
-        attended(7, 7, ", a mask (7, 7) that hides later keys", later),
-        attended(2, 7, ", a mask (2, 1, 1, 7) that hides keys of the second sentence", hides(7, 3)),
-        attended(2, 7, f", a mask (2, {heads}, 2, 7)", numbers(2, heads, 2, 7, seed=3) > 0),
-        attended(2, 7, ", a mask (2, 7) that hides all keys from query 1", first),
-        attended(2, 7, ", queries times 1,000", scale=1000),
-        attended(2, 7),
-        attended(2, 11, ", a mask (2, 11) that hides the first 4 keys", last.expand(2, 11)),
+def attention_hole(name: str, *, groups: str = "heads", **more: Any) -> Hole:
+    """A hole with the inputs of attention, and ``more`` inputs before the mask."""
+    return Hole(
+        name,
+        "output",
+        query="batch heads q_len 14",
+        key=f"batch {groups} k_len 14",
+        value=f"batch {groups} k_len 5",
+        **more,
+        mask=mask("q_len", "k_len", "heads"),
     )
 
 
-def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
-    """The laws of attention that sees only distances; the last two probes show the laws."""
-    *_, short, hidden = probes
+def moved(attend: Callable[..., Tensor]) -> tuple[Probe, Probe]:
+    """Two probes of ``attend``; in the second one, hidden keys stand in front of the same keys."""
+
+    def attended(k_len: int, text: str = "", mask: Tensor | None = None) -> Probe:
+        def run(solution: Solution) -> dict[str, Tensor]:
+            query, key, value = (
+                numbers(1, 2, 11, 14, seed=seed, name=name)
+                for seed, name in enumerate(("query", "key", "value"))
+            )
+            inputs = query[:, :, -2:], key[:, :, -k_len:], value[:, :, -k_len:]
+            return {"output": attend(solution, *inputs, mask)}
+
+        return probe(f"query (1, 2, 2, 14), key and value (1, 2, {k_len}, 14){text}", run)
+
+    text = ", a mask that hides the first 4 keys"
+    return attended(7), attended(11, text, (torch.arange(11) >= 4).expand(2, 11))
+
+
+def position_laws(probes: tuple[Probe, Probe]) -> dict[str, Evidence]:
+    """The law of attention that sees only distances."""
     return {
-        "Hidden keys in front move all positions, and no score depends on that.": unchanged(
-            short, hidden, "Four hidden keys change the output by {}."
+        "Hidden keys in front move all positions, and no score depends on that.": measured(
+            lambda short, hidden: abs(short["output"] - hidden["output"]).max(),
+            0,
+            "Four hidden keys change the output by {}.",
+            *probes,
         )
     }
-
-
-def sums_to_one(*probes: Probe) -> Evidence:
-    """Evidence that names the first query whose weights do not sum to 1."""
-
-    def evidence(results: Results) -> str | None:
-        for each in probes:
-            for place, total in enumerate(results[each.__name__]["weights"].sum(-1).flatten()):
-                if not abs(total - 1) < 1e-6:  # float32 is said elsewhere
-                    return f"The weights of query {place} sum to {total:.4g}."
-        return None
-
-    return evidence
