@@ -1,17 +1,12 @@
 """Probes and a law of exercises on attention; the queries are the last positions of the keys."""
 
-from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from glassformer.tools.learn.check import Evidence, Probe, Solution, measured, probe
+from glassformer.tools.learn.check import Evidence, Probe, measured
 from glassformer.tools.learn.holes import Hole, mask
-from glassformer.tools.learn.inputs import numbers
 from glassformer.tools.learn.situations import MASKS, SIZES
 
-__all__ = ["ATTENDED", "attention_hole", "moved", "position_laws"]
+__all__ = ["ATTENDED", "attention_hole", "moved"]
 
 ATTENDED: dict[str, Any] = {
     "heads": (6,),
@@ -36,31 +31,23 @@ def attention_hole(name: str, *, groups: str = "heads", **more: Any) -> Hole:
     )
 
 
-def moved(attend: Callable[..., Tensor]) -> tuple[Probe, Probe]:
-    """Two probes of ``attend``; in the second one, hidden keys stand in front of the same keys."""
+def moved(hole: Hole, **more: Any) -> tuple[tuple[Probe, Probe], dict[str, Evidence]]:
+    """Two examples, of which the second has a hidden key in front, and the law that they are equal.
 
-    def attended(k_len: int, text: str = "", mask: Tensor | None = None) -> Probe:
-        def run(solution: Solution) -> dict[str, Tensor]:
-            query, key, value = (
-                numbers(1, 2, 11, 14, seed=seed, name=name)
-                for seed, name in enumerate(("query", "key", "value"))
-            )
-            inputs = query[:, :, -2:], key[:, :, -k_len:], value[:, :, -k_len:]
-            return {"output": attend(solution, *inputs, mask)}
-
-        return probe(f"query (1, 2, 2, 14), key and value (1, 2, {k_len}, 14){text}", run)
-
-    text = ", a mask that hides the first 4 keys"
-    return attended(7), attended(11, text, (torch.arange(11) >= 4).expand(2, 11))
-
-
-def position_laws(probes: tuple[Probe, Probe]) -> dict[str, Evidence]:
-    """The law of attention that sees only distances."""
-    return {
-        "Hidden keys in front move all positions, and no score depends on that.": measured(
-            lambda short, hidden: abs(short["output"] - hidden["output"]).max(),
-            0,
-            "Four hidden keys change the output by {}.",
-            *probes,
-        )
-    }
+    It holds for attention that sees only distances.
+    """
+    query, keys, values = (
+        [[[[1.0, 2.0]]]],
+        [[3.0, 1.0], [0.0, 2.0], [1.0, 1.0]],
+        [[1.0], [2.0], [4.0]],
+    )
+    short = hole.example(query=query, key=[[keys[1:]]], value=[[values[1:]]], **more)
+    hidden = hole.example(query=query, key=[[keys]], value=[[values]], **more, mask=mask)
+    evidence = measured(
+        lambda short, hidden: abs(short["output"] - hidden["output"]).max(),
+        0,
+        "A hidden key changes the output by {}.",
+        *(short, hidden),
+    )
+    law = "Hidden keys in front move all positions, and no score depends on that."
+    return (short, hidden), {law: evidence}

@@ -1,22 +1,14 @@
 """Probes of relative positions."""
 
 import math
-from typing import Any
 
-from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved, position_laws
+from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
 from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
-from glassformer.tools.learn.inputs import numbers
-
-
-def attend(solution: Any, *inputs: Any) -> Any:
-    *tensors, mask = inputs
-    return solution.relative_attention(*tensors, numbers(5, 14, seed=3, name="table"), mask)
-
 
 DISTANCES = Hole("clipped_distances", "rows", q_len=axis, k_len=axis, most=axis)
 ATTENTION = attention_hole("relative_attention", table="rows 14")
-MOVED = moved(attend)
+MOVED, LAW = moved(ATTENTION, table=[[0.0, 1.0], [2.0, -1.0], [5.0, 0.0]])
 CHECK = Check(
     probes={
         "clipped_distances": (
@@ -34,5 +26,5 @@ CHECK = Check(
             *ATTENTION.situations(**ATTENDED, rows=(5, 1, 3, 25)),
         ),
     },
-    laws=position_laws(MOVED),
+    laws=LAW,
 )

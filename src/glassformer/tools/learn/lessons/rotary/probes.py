@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved, position_laws
+from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
 from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
@@ -33,7 +33,7 @@ ROTATED = Hole(
     angles=angles,
 )
 ATTENTION = attention_hole("rotary_attention")
-MOVED = moved(lambda solution, *inputs: solution.rotary_attention(*inputs))
+MOVED, LAW = moved(ATTENTION)
 CHECK = Check(
     probes={
         "rotary_angles": (
@@ -58,5 +58,5 @@ CHECK = Check(
             *ATTENTION.situations(**ATTENDED),
         ),
     },
-    laws=position_laws(MOVED),
+    laws=LAW,
 )
