@@ -36,11 +36,8 @@ def moved(hole: Hole, **more: Any) -> tuple[tuple[Probe, Probe], dict[str, Evide
 
     It holds for attention that sees only distances.
     """
-    query, keys, values = (
-        [[[[1.0, 2.0]]]],
-        [[3.0, 1.0], [0.0, 2.0], [1.0, 1.0]],
-        [[1.0], [2.0], [4.0]],
-    )
+    query, mask = [[[[1.0, 2.0]]]], [[False, True, True]]
+    keys, values = [[3.0, 1.0], [0.0, 2.0], [1.0, 1.0]], [[1.0], [2.0], [4.0]]
     short = hole.example(query=query, key=[[keys[1:]]], value=[[values[1:]]], **more)
     hidden = hole.example(query=query, key=[[keys]], value=[[values]], **more, mask=mask)
     evidence = measured(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,6 +68,15 @@ class Check:
 
     probes: Mapping[str, tuple[Probe, ...]]
     laws: Mapping[str, Evidence] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        *probes: tuple[str, tuple[Probe, ...]],
+        laws: Mapping[str, Evidence] = MappingProxyType({}),
+    ) -> "Check":
+        """A check of holes, each with the name and the probes."""
+        return cls(dict(probes), laws)
 
 
 def probe(text: str, function: Probe) -> Probe:

@@ -45,6 +45,10 @@ class Hole:
 
         return self._named(probe(text, run))
 
+    def probes(self, *examples: Probe, **axes: Any) -> tuple[str, tuple[Probe, ...]]:
+        """The hole's name, and its probes: examples and all situations."""
+        return self.name, (*examples, *self.situations(**axes))
+
     def situations(self, *, device: str = "", **axes: Sequence[Any]) -> tuple[Probe, ...]:
         """The probes of all situations; the inputs tell which of the usual axes apply."""
         shapes = [each for each in self.inputs.values() if isinstance(each, str)]

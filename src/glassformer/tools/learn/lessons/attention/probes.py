@@ -21,14 +21,10 @@ LARGE_SCORES = ATTENTION.example(
     value=[[10.0], [20.0], [30.0]],
     mask=[[True, True, False]],
 )
-CHECK = Check(
-    probes={
-        "scaled_dot_product_attention": (
-            ONE_QUERY,
-            *ATTENTION.situations(q_len=(5, 1, 7), k_len=(7, 1, 131), mask=MASKS, size=SIZES),
-            LARGE_SCORES,
-        )
-    },
+CHECK = Check.of(
+    ATTENTION.probes(
+        ONE_QUERY, LARGE_SCORES, q_len=(5, 1, 7), k_len=(7, 1, 131), mask=MASKS, size=SIZES
+    ),
     laws={
         "The weights of each query sum to 1.": measured(
             worst_sum, 1, "The weights of a query sum to {}.", ONE_QUERY, LARGE_SCORES

@@ -114,42 +114,42 @@ CONTINUED = Hole(
 DIVIDED = Hole("divide", divided, options=("beam", "length_penalty"), best=best, eos=axis)
 BEAM_OF_ONE = language(9, 9, beam=1, length_penalty=2.0)
 ONE = PENALTY.example(length=1, alpha=0.6)
-CHECK = Check(
-    probes={
-        "penalty": (ONE, *PENALTY.situations(alpha=(0.6, 0.0, 0.5, 2.0), length=(7, 1, 2, 1100))),
-        "best_continuations": (
-            CONTINUED.example(
-                live=[Candidate((20, 21), 0.0, 0), Candidate((20, 22), -3.0, 1)],
-                log_probabilities=[[-0.7, -1.2, -1.6], [-0.2, -2.0, -3.0]],
-                ids=[[8, 4, 6], [5, 8, 4]],
-                count=3,
-            ),
-            *CONTINUED.situations(
-                batch=(1,),
-                type=("float64",),
-                gradients=("no gradient is wanted",),
-                hypotheses=(3, 1, 2),
-                each=(7, 3),
-                count=(6, 1, 99),
-            ),
+CHECK = Check.of(
+    PENALTY.probes(ONE, alpha=(0.6, 0.0, 0.5, 2.0), length=(7, 1, 2, 1100)),
+    CONTINUED.probes(
+        CONTINUED.example(
+            live=[Candidate((20, 21), 0.0, 0), Candidate((20, 22), -3.0, 1)],
+            log_probabilities=[[-0.7, -1.2, -1.6], [-0.2, -2.0, -3.0]],
+            ids=[[8, 4, 6], [5, 8, 4]],
+            count=3,
         ),
-        "divide": (
-            DIVIDED.example(
-                best=[
-                    Candidate((5, 7, 2), -1.0, 0),
-                    Candidate((5, 4, 3), -2.0, 0),
-                    Candidate((6, 7, 7), -3.0, 1),
-                    Candidate((6, 4, 2), -4.0, 1),
-                ],
-                eos=2,
-                beam=2,
-                length_penalty=0.6,
-            ),
-            *DIVIDED.situations(
-                beam=(2, 1, 3), each=(2, 3), eos=(2, 7), length_penalty=(0.6, 0.0, 2.0)
-            ),
+        batch=(1,),
+        type=("float64",),
+        gradients=("no gradient is wanted",),
+        hypotheses=(3, 1, 2),
+        each=(7, 3),
+        count=(6, 1, 99),
+    ),
+    DIVIDED.probes(
+        DIVIDED.example(
+            best=[
+                Candidate((5, 7, 2), -1.0, 0),
+                Candidate((5, 4, 3), -2.0, 0),
+                Candidate((6, 7, 7), -3.0, 1),
+                Candidate((6, 4, 2), -4.0, 1),
+            ],
+            eos=2,
+            beam=2,
+            length_penalty=0.6,
         ),
-        "beam_search": (
+        beam=(2, 1, 3),
+        each=(2, 3),
+        eos=(2, 7),
+        length_penalty=(0.6, 0.0, 2.0),
+    ),
+    (
+        "beam_search",
+        (
             *(two_ways, BEAM_OF_ONE, language(30, 8, beam=2, length_penalty=2.0)),
             *situations(
                 "a beam",
@@ -163,7 +163,7 @@ CHECK = Check(
                 best=(1, 3),
             ),
         ),
-    },
+    ),
     laws={
         "A beam of 1 is greedy search.": not_greedy,
         "A logarithm of a probability is never above 0, and so no score is.": positive,

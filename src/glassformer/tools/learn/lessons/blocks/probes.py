@@ -40,18 +40,19 @@ SMALL = NORM.example(x=[[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]]], **PLAIN, epsilon=0.
 LARGE_MEAN = NORM.example(x=[[[1e7 + 1, 1e7 + 3, 1e7 + 8]]], **PLAIN, epsilon=0.5)
 LENGTHS, NORMS = (3, 1, 7), ("post", "pre")
 DROPOUT = ("", "a dropout that drops the columns 0, 2 and 4")
-CHECK = Check(
-    probes={
-        "FeedForward.forward": NETWORK.situations(length=LENGTHS, type=("float64", "float32")),
-        "layer_norm": (
-            *(SMALL, LARGE_MEAN, NORM.example(x=[[[2.0, 2.0, 2.0]]], **PLAIN, epsilon=0.5)),
-            *NORM.situations(
-                length=LENGTHS, size=SIZES, epsilon=(0.5, 1e-5, 2.0), device=ELSEWHERE
-            ),
-        ),
-        "ResidualBlock.before": BEFORE.situations(length=LENGTHS, norm=NORMS),
-        "ResidualBlock.add": ADD.situations(length=LENGTHS, norm=NORMS, dropout=DROPOUT),
-    },
+CHECK = Check.of(
+    NETWORK.probes(length=LENGTHS, type=("float64", "float32")),
+    NORM.probes(
+        SMALL,
+        LARGE_MEAN,
+        NORM.example(x=[[[2.0, 2.0, 2.0]]], **PLAIN, epsilon=0.5),
+        length=LENGTHS,
+        size=SIZES,
+        epsilon=(0.5, 1e-5, 2.0),
+        device=ELSEWHERE,
+    ),
+    BEFORE.probes(length=LENGTHS, norm=NORMS),
+    ADD.probes(length=LENGTHS, norm=NORMS, dropout=DROPOUT),
     laws={
         "Each vector has mean 0 after the norm.": measured(
             lambda values: values["output"][0, 0].mean(),

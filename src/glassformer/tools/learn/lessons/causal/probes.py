@@ -47,15 +47,10 @@ def mask_of(values: Values) -> NDArray[Any]:
 
 LENGTHS = (5, 1, 2, 1100)
 ON_IDS: dict[str, Any] = {**IDS, "device": ELSEWHERE, "padding": PADDING}
-CHECK = Check(
-    probes={
-        "subsequent_mask": (THREE, *TRIANGLE.situations(length=LENGTHS)),
-        "target_mask": (
-            TWO_SENTENCES,
-            *TARGET.situations(**ON_IDS, pad=(0, 9, 4), length=(5, 1, 300)),
-        ),
-        "shift": (TWO_TARGETS, *SHIFT.situations(**ON_IDS, bos=(2, 5), length=LENGTHS)),
-    },
+CHECK = Check.of(
+    TRIANGLE.probes(THREE, length=LENGTHS),
+    TARGET.probes(TWO_SENTENCES, **ON_IDS, pad=(0, 9, 4), length=(5, 1, 300)),
+    SHIFT.probes(TWO_TARGETS, **ON_IDS, bos=(2, 5), length=LENGTHS),
     laws={
         "No position attends to a later one.": measured(
             lambda values: np.triu(mask_of(values), 1).sum(),

@@ -22,9 +22,4 @@ AXES: dict[str, Any] = {
     "self_mask": (MASKS[5], *MASKS[:4]),
     "memory_mask": tuple(f"memory: {each}" for each in (*MASKS[:4], MASKS[8])),
 }
-CHECK = Check(
-    probes={
-        "DecoderBlock.forward": DECODER_BLOCK.situations(**AXES, **BLOCK),
-        "Decoder.forward": DECODER.situations(**AXES, **STACK),
-    },
-)
+CHECK = Check.of(DECODER_BLOCK.probes(**AXES, **BLOCK), DECODER.probes(**AXES, **STACK))

@@ -42,15 +42,14 @@ def learned(name: str) -> Any:
 
 EMBEDDED = Hole("ScaledEmbedding.forward", learned("output"), embedding, tokens=ids("length", 7, 3))
 PROJECTED = Hole("Transformer.project", learned("logits"), model, states="batch length 5")
-CHECK = Check(
-    probes={
-        "ScaledEmbedding.forward": (
-            EMBEDDED.example(tokens=[[1]], table=[[0.0, 0.0], [3.0, 4.0]]),
-            *EMBEDDED.situations(length=(3, 1, 7), padding=PADDING),
-        ),
-        "Transformer.project": (
-            PROJECTED.example(states=[[[2.0, 3.0]]], table=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
-            *PROJECTED.situations(length=(3, 1, 7)),
-        ),
-    },
+CHECK = Check.of(
+    EMBEDDED.probes(
+        EMBEDDED.example(tokens=[[1]], table=[[0.0, 0.0], [3.0, 4.0]]),
+        length=(3, 1, 7),
+        padding=PADDING,
+    ),
+    PROJECTED.probes(
+        PROJECTED.example(states=[[[2.0, 3.0]]], table=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+        length=(3, 1, 7),
+    ),
 )

@@ -11,12 +11,11 @@ ENCODER_BLOCK, ENCODER = holes(
     "Encoder", "EncoderBlock", (), x="batch length 6", mask=mask("length", "length", 3)
 )
 AXES: dict[str, Any] = {"length": (5, 1), "mask": MASKS}
-CHECK = Check(
-    probes={
-        "EncoderBlock.forward": (
-            ENCODER_BLOCK.example(x=[[[1.0, 2.0, 3.0, 5.0]]], sizes=(4, 1, 3), norm="post"),
-            *ENCODER_BLOCK.situations(**AXES, **BLOCK),
-        ),
-        "Encoder.forward": ENCODER.situations(**AXES, **STACK),
-    },
+CHECK = Check.of(
+    ENCODER_BLOCK.probes(
+        ENCODER_BLOCK.example(x=[[[1.0, 2.0, 3.0, 5.0]]], sizes=(4, 1, 3), norm="post"),
+        **AXES,
+        **BLOCK,
+    ),
+    ENCODER.probes(**AXES, **STACK),
 )

@@ -96,9 +96,10 @@ TWO_ROWS: dict[str, Any] = {
     name: [[[[1.0 + place]]], [[[5.0 + place]]]] for place, name in enumerate(FIELDS)
 }
 CACHE: dict[str, Any] = {"mode": NONE, "tgt_len": (3, 1, 0)}
-CHECK = Check(
-    probes={
-        "greedy": (
+CHECK = Check.of(
+    (
+        "greedy",
+        (
             one_sentence,
             *situations(
                 "a search",
@@ -111,14 +112,15 @@ CHECK = Check(
                 loud=("", "all logits of the first row are above those of the others"),
             ),
         ),
-        "BlockState.grown": (SECOND_TOKEN, *GROWN.situations(**CACHE)),
-        "BlockState.select": (
-            SELECTED.example(rows=[1, 0], **TWO_ROWS),
-            *SELECTED.situations(
-                **CACHE, batch=(2, 1, 5), strides=("", "inputs are not contiguous"), selected=(1, 3)
-            ),
-        ),
-    },
+    ),
+    GROWN.probes(SECOND_TOKEN, **CACHE),
+    SELECTED.probes(
+        SELECTED.example(rows=[1, 0], **TWO_ROWS),
+        **CACHE,
+        batch=(2, 1, 5),
+        strides=("", "inputs are not contiguous"),
+        selected=(1, 3),
+    ),
     laws={
         "A step reads one token, and none after the end.": read_in_vain,
         "A token adds 1 to the length of the cache.": measured(

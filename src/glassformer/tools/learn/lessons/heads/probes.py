@@ -57,16 +57,17 @@ TWO_HEADS = SPLIT.example(joint=[[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]], 
 MERGED = MERGE.example(heads=[[[[0.0, 1.0], [4.0, 5.0]], [[2.0, 3.0], [6.0, 7.0]]]], **SMALL)
 LENGTHS = (7, 1, 2)
 INPUTS = ("the query alone", "query, key alone", "query, key and value")
-CHECK = Check(
-    probes={
-        "MultiHeadAttention.split": (TWO_HEADS, *SPLIT.situations(k_len=LENGTHS)),
-        "MultiHeadAttention.merge": (MERGED, *MERGE.situations(k_len=LENGTHS)),
-        "MultiHeadAttention.project_keys_and_values": PROJECT.situations(k_len=LENGTHS),
-        "MultiHeadAttention.attend": (
+CHECK = Check.of(
+    SPLIT.probes(TWO_HEADS, k_len=LENGTHS),
+    MERGE.probes(MERGED, k_len=LENGTHS),
+    PROJECT.probes(k_len=LENGTHS),
+    (
+        "MultiHeadAttention.attend",
+        (
             *ATTEND.situations(q_len=LENGTHS, k_len=(11, 1), mask=MASKS),
             *FORWARD.situations(q_len=LENGTHS, k_len=(11, 1), mask=MASKS, inputs=INPUTS),
         ),
-    },
+    ),
     laws={
         "Each head has its own part of every position's features.": measured(
             lambda values: values["heads"][0, 1, 0, 0],

@@ -35,21 +35,20 @@ ONE_LABEL = LOSS.example(logits=[[[0.0, 0.6931, 0.0]]], labels=[[1]])
 EQUAL = LOSS.example(logits=[[[0.0] * 5] * 2], labels=[[2, 4]])
 SURE = LOSS.example(logits=[[[0.0, 0.0, 0.0, 40.0]]], labels=[[3]], smoothing=0.0)
 FAR = LOSS.example(logits=[[[1000.0, 0.0, 0.0, 0.0]]], labels=[[1]])
-CHECK = Check(
-    probes={
-        "label_smoothed_cross_entropy": (
-            *(ONE_LABEL, EQUAL, SURE, FAR),
-            *LOSS.situations(
-                type=("float64", "float32"),
-                strides=NONE,
-                length=(5, 1, 7),
-                size=SIZES,
-                padding=PADDING,
-                smoothing=("", 0.3, 0.0),
-                pad_id=("", 10, 4),
-            ),
-        )
-    },
+CHECK = Check.of(
+    LOSS.probes(
+        ONE_LABEL,
+        EQUAL,
+        SURE,
+        FAR,
+        type=("float64", "float32"),
+        strides=NONE,
+        length=(5, 1, 7),
+        size=SIZES,
+        padding=PADDING,
+        smoothing=("", 0.3, 0.0),
+        pad_id=("", 10, 4),
+    ),
     laws={
         "A model that is sure and right loses nothing.": measured(
             lost, 0, "The logits 0, 0, 0 and 40 at the label lose {} without smoothing.", SURE

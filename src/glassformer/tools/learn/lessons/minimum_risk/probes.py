@@ -47,14 +47,11 @@ RISK = Hole(
     samples=samples,
     similarity=lambda s, _: SIMILARITIES[s.similarity],
 )
-CHECK = Check(
-    probes={
-        "overlap": (
-            OVERLAP.example(hypothesis="the cat sat", reference="the cat ran"),
-            *OVERLAP.situations(hypothesis=(3, 0, 1, 8), reference=(4, 0, 1, 9)),
-        ),
-        "minimum_risk": RISK.situations(
-            count=(3, 1, 2, 7), first=(0, 3), similarity=tuple(SIMILARITIES)
-        ),
-    },
+CHECK = Check.of(
+    OVERLAP.probes(
+        OVERLAP.example(hypothesis="the cat sat", reference="the cat ran"),
+        hypothesis=(3, 0, 1, 8),
+        reference=(4, 0, 1, 9),
+    ),
+    RISK.probes(count=(3, 1, 2, 7), first=(0, 3), similarity=tuple(SIMILARITIES)),
 )

@@ -26,21 +26,25 @@ def hidden_weight(*values: dict[str, Any]) -> Any:
     return next(filter(None, weights), 0)
 
 
-CHECK = Check(
-    probes={
-        "padding_mask": (
-            PADDED.example(tokens=[[5, 6, 0]], pad=0),
-            *PADDED.situations(
-                **IDS, device=ELSEWHERE, pad=(0, 9, 4), length=(5, 1, 1100), padding=PADDING
-            ),
-        ),
-        "masked_softmax": (
-            ONE_QUERY,
-            SOFTMAX.example(scores=[[1.0, 2.0]], mask=[[False, False]]),
-            *SOFTMAX.situations(q_len=(5, 1), k_len=(7, 1, 1100), mask=MASKS, size=SIZES),
-            *(FAR, HUGE),
-        ),
-    },
+CHECK = Check.of(
+    PADDED.probes(
+        PADDED.example(tokens=[[5, 6, 0]], pad=0),
+        **IDS,
+        device=ELSEWHERE,
+        pad=(0, 9, 4),
+        length=(5, 1, 1100),
+        padding=PADDING,
+    ),
+    SOFTMAX.probes(
+        ONE_QUERY,
+        SOFTMAX.example(scores=[[1.0, 2.0]], mask=[[False, False]]),
+        FAR,
+        HUGE,
+        q_len=(5, 1),
+        k_len=(7, 1, 1100),
+        mask=MASKS,
+        size=SIZES,
+    ),
     laws={
         "A hidden key gets no weight.": measured(
             hidden_weight, 0, "The hidden third key gets {}.", ONE_QUERY, FAR, HUGE

@@ -51,24 +51,23 @@ ADDED = Hole(
 )
 TWO_ROWS = SINUSOIDS.example(length=2, d_model=4)
 LATER = SINUSOIDS.example(length=2, d_model=4, offset=3)
-CHECK = Check(
-    probes={
-        "sinusoidal_positions": (
-            *(TWO_ROWS, LATER, far_position, odd_width),
-            *SINUSOIDS.situations(
-                length=(5, 1, 1100),
-                d_model=(14, 2, 4),
-                layout=("", "interleaved", "halves"),
-                offset=("", 3, 7),
-            ),
-        ),
-        "PositionalEncoding.forward": ADDED.situations(
-            length=(5, 1, 1100),
-            start=("", 4, 2),
-            size=SIZES,
-            dropout=("", "a dropout that drops the columns 0, 2 and 4"),
-        ),
-    },
+CHECK = Check.of(
+    SINUSOIDS.probes(
+        TWO_ROWS,
+        LATER,
+        far_position,
+        odd_width,
+        length=(5, 1, 1100),
+        d_model=(14, 2, 4),
+        layout=("", "interleaved", "halves"),
+        offset=("", 3, 7),
+    ),
+    ADDED.probes(
+        length=(5, 1, 1100),
+        start=("", 4, 2),
+        size=SIZES,
+        dropout=("", "a dropout that drops the columns 0, 2 and 4"),
+    ),
     laws={
         "Row p with an offset is row p + offset without.": measured(
             lambda values: values["table"][0, 0].round(4),

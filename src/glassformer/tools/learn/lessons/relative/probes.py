@@ -1,7 +1,5 @@
 """Probes of relative positions."""
 
-import math
-
 from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
 from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
@@ -9,22 +7,23 @@ from glassformer.tools.learn.holes import Hole, axis
 DISTANCES = Hole("clipped_distances", "rows", q_len=axis, k_len=axis, most=axis)
 ATTENTION = attention_hole("relative_attention", table="rows 14")
 MOVED, LAW = moved(ATTENTION, table=[[0.0, 1.0], [2.0, -1.0], [5.0, 0.0]])
-CHECK = Check(
-    probes={
-        "clipped_distances": (
-            DISTANCES.example(q_len=2, k_len=3, most=1),
-            *DISTANCES.situations(q_len=(2, 1, 5), k_len=(7, 5, 11), most=(2, 0, 1, 11)),
+CHECK = Check.of(
+    DISTANCES.probes(
+        DISTANCES.example(q_len=2, k_len=3, most=1),
+        q_len=(2, 1, 5),
+        k_len=(7, 5, 11),
+        most=(2, 0, 1, 11),
+    ),
+    ATTENTION.probes(
+        ATTENTION.example(
+            query=[[[[1.0]]]],
+            key=[[[[0.0], [0.0]]]],
+            value=[[[[10.0], [20.0]]]],
+            table=[[0.0], [1.0986], [5.0]],
         ),
-        "relative_attention": (
-            ATTENTION.example(
-                query=[[[[1.0]]]],
-                key=[[[[0.0], [0.0]]]],
-                value=[[[[10.0], [20.0]]]],
-                table=[[0.0], [math.log(3)], [5.0]],
-            ),
-            *MOVED,
-            *ATTENTION.situations(**ATTENDED, rows=(5, 1, 3, 25)),
-        ),
-    },
+        *MOVED,
+        **ATTENDED,
+        rows=(5, 1, 3, 25),
+    ),
     laws=LAW,
 )

@@ -34,29 +34,24 @@ ROTATED = Hole(
 )
 ATTENTION = attention_hole("rotary_attention")
 MOVED, LAW = moved(ATTENTION)
-CHECK = Check(
-    probes={
-        "rotary_angles": (
-            ANGLES.example(positions=[0, 3], d_head=4),
-            *ANGLES.situations(
-                type=AXES["type"][:2],
-                positions=((13, 2, 7), (5,), (1_000_000, 1_000_001)),
-                d_head=(14, 2),
-            ),
+CHECK = Check.of(
+    ANGLES.probes(
+        ANGLES.example(positions=[0, 3], d_head=4),
+        type=AXES["type"][:2],
+        positions=((13, 2, 7), (5,), (1_000_000, 1_000_001)),
+        d_head=(14, 2),
+    ),
+    ROTATED.probes(
+        ROTATED.example(x=[[1.0, 2.0, 3.0, 4.0]], angles=[[0.0, 1.5708]]), length=(5, 1), size=SIZES
+    ),
+    ATTENTION.probes(
+        ATTENTION.example(
+            query=[[[[1.0, 0.0]]]],
+            key=[[[[1.0, 0.0], [1.0, 0.0]]]],
+            value=[[[[10.0], [20.0]]]],
         ),
-        "rotated": (
-            ROTATED.example(x=[[1.0, 2.0, 3.0, 4.0]], angles=[[0.0, 1.5708]]),
-            *ROTATED.situations(length=(5, 1), size=SIZES),
-        ),
-        "rotary_attention": (
-            ATTENTION.example(
-                query=[[[[1.0, 0.0]]]],
-                key=[[[[1.0, 0.0], [1.0, 0.0]]]],
-                value=[[[[10.0], [20.0]]]],
-            ),
-            *MOVED,
-            *ATTENTION.situations(**ATTENDED),
-        ),
-    },
+        *MOVED,
+        **ATTENDED,
+    ),
     laws=LAW,
 )

@@ -78,28 +78,23 @@ TWO_BLOCKS = ATTENTION.example(
     query=[[1.0]], blocks=[([[0.0]], [[10.0]], None), ([[1.0986]], [[20.0]], None)]
 )
 ONE_BLOCK = ATTENTION.example(query=[[1.0]], blocks=[([[0.0], [1.0986]], [[10.0], [20.0]], None)])
-CHECK = Check(
-    probes={
-        "running_sum": (
-            three_scores,
-            *SUM.situations(
-                length=(5, 1, 2, 131),
-                largest=(0.0, 1000.0, -1000.0),
-                hidden=("", "scores of -∞ at the begin", "scores of -∞ inside"),
-            ),
-        ),
-        "running_attention": (
-            *(TWO_BLOCKS, ONE_BLOCK),
-            *ATTENTION.situations(
-                type=("float64",),
-                q_len=(5, 1),
-                kind=MASKS,
-                size=SIZES,
-                lengths=((3, 5, 1, 2), (11,), (1,) * 11),
-            ),
-            memory,
-        ),
-    },
+CHECK = Check.of(
+    SUM.probes(
+        three_scores,
+        length=(5, 1, 2, 131),
+        largest=(0.0, 1000.0, -1000.0),
+        hidden=("", "scores of -∞ at the begin", "scores of -∞ inside"),
+    ),
+    ATTENTION.probes(
+        TWO_BLOCKS,
+        ONE_BLOCK,
+        memory,
+        type=("float64",),
+        q_len=(5, 1),
+        kind=MASKS,
+        size=SIZES,
+        lengths=((3, 5, 1, 2), (11,), (1,) * 11),
+    ),
     laws={
         "The output does not depend on the blocks.": measured(
             lambda one, two: abs(one["output"] - two["output"]).max(),

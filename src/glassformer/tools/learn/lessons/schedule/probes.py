@@ -50,32 +50,26 @@ STEP = Hole(
     state=state,
 )
 FOUR, THOUSANDS = first_step(4.0), first_step(4000.0)
-CHECK = Check(
-    probes={
-        "noam_schedule": (
-            RATE.example(update=100, d_model=4, warmup=100),
-            curve,
-            *RATE.situations(
-                update=(4000, 1, 2, 6, 7, 8, 100_000),
-                d_model=(512, 4, 11),
-                warmup=("", 1, 7, 100),
-                factor=("", 2.5),
-            ),
-        ),
-        "adam_step": (
-            FOUR,
-            THOUSANDS,
-            *STEP.situations(
-                gradients=("no gradient is wanted",),
-                updates=(6, 0, 1000),
-                rate=(0.1, 3.0),
-                size=SIZES,
-                betas=("", (0.5, 0.8)),
-                epsilon=("", 0.1),
-                device=ELSEWHERE,
-            ),
-        ),
-    },
+CHECK = Check.of(
+    RATE.probes(
+        RATE.example(update=100, d_model=4, warmup=100),
+        curve,
+        update=(4000, 1, 2, 6, 7, 8, 100_000),
+        d_model=(512, 4, 11),
+        warmup=("", 1, 7, 100),
+        factor=("", 2.5),
+    ),
+    STEP.probes(
+        FOUR,
+        THOUSANDS,
+        gradients=("no gradient is wanted",),
+        updates=(6, 0, 1000),
+        rate=(0.1, 3.0),
+        size=SIZES,
+        betas=("", (0.5, 0.8)),
+        epsilon=("", 0.1),
+        device=ELSEWHERE,
+    ),
     laws={
         "The rate is highest at the end of the warm-up.": measured(
             lambda values: values["rates"].argmax() + 1,

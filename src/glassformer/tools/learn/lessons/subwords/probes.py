@@ -78,19 +78,21 @@ RING = CHARACTERS.example(word="ring")
 MERGED = MERGE.example(subwords=("▁", "xa", "b", "a", "a", "b", "b"), pair=("a", "b"))
 WING = ENCODE.example(word="wing", merges=[("i", "n"), ("in", "g")])
 TEXT: dict[str, Any] = {"letters": ("abc", "ab", "aaab", "a"), "length": (5, 1, 2, 13)}
-CHECK = Check(
-    probes={
-        "characters": (RING, *CHARACTERS.situations(**TEXT)),
-        "count_pairs": (
-            COUNT.example(words={("▁", "a", "b"): 3, ("▁", "c", "a", "b", "a"): 2}),
-            *COUNT.situations(**TEXT, words=(3, 1, 7)),
-        ),
-        "merge_pair": (MERGED, *MERGE.situations(**TEXT, second=("b", "a"))),
-        "learn_merges": (
-            LEARN.example(frequencies=FIVE_WORDS, count=4),
-            *LEARN.situations(**TEXT, words=(3, 1, 7), counts=(3, 1), count=(3, 0, 1, 99)),
-        ),
-        "encode": (WING, *ENCODE.situations(**TEXT, first=(0, 2, 4))),
-    },
+CHECK = Check.of(
+    CHARACTERS.probes(RING, **TEXT),
+    COUNT.probes(
+        COUNT.example(words={("▁", "a", "b"): 3, ("▁", "c", "a", "b", "a"): 2}),
+        **TEXT,
+        words=(3, 1, 7),
+    ),
+    MERGE.probes(MERGED, **TEXT, second=("b", "a")),
+    LEARN.probes(
+        LEARN.example(frequencies=FIVE_WORDS, count=4),
+        **TEXT,
+        words=(3, 1, 7),
+        counts=(3, 1),
+        count=(3, 0, 1, 99),
+    ),
+    ENCODE.probes(WING, **TEXT, first=(0, 2, 4)),
     laws={"Subwords, put together, are the word with its mark.": text},
 )

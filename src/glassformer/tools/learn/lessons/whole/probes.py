@@ -80,16 +80,10 @@ FORWARD = Hole(
 TOWER: dict[str, Any] = {"type": ("float64",), "strides": NONE, "padding": PADDING}
 OF_SOURCE: dict[str, Any] = {"src_len": (7, 1), "source_mask": ("", "a source_mask")}
 OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1), "target_mask": ("", "a target_mask")}
-CHECK = Check(
-    probes={
-        "Transformer.encode": (
-            ENCODE.example(source=[[5, 6, 3]]),
-            *ENCODE.situations(**TOWER, **OF_SOURCE),
-        ),
-        "Transformer.decode": DECODE.situations(**TOWER, src_len=(7, 1, 5), **OF_TARGET),
-        "Transformer.forward": (
-            FORWARD.example(source=[[5, 6, 3]], target=[[2, 7, 8]]),
-            *FORWARD.situations(**TOWER, **OF_SOURCE, **OF_TARGET),
-        ),
-    },
+CHECK = Check.of(
+    ENCODE.probes(ENCODE.example(source=[[5, 6, 3]]), **TOWER, **OF_SOURCE),
+    DECODE.probes(**TOWER, src_len=(7, 1, 5), **OF_TARGET),
+    FORWARD.probes(
+        FORWARD.example(source=[[5, 6, 3]], target=[[2, 7, 8]]), **TOWER, **OF_SOURCE, **OF_TARGET
+    ),
 )
