@@ -30,6 +30,7 @@ __all__ = [
     "NONE",
     "PADDING",
     "SIZES",
+    "WIDE",
     "Situation",
     "covering",
     "situations",
@@ -74,6 +75,8 @@ ELSEWHERE = "inputs on another device"
 """The device is torch's "meta", which has no numbers: a hole that looks at one is not judged."""
 SIZES = (1.0, 100.0, 0.01, 0.0)
 """The factors of inputs in float64; 0 makes all scores equal."""
+WIDE = ("float64", "float32")
+"""The types of a hole whose right solutions may have tensors of the default type inside."""
 NONE = ("",)
 """The values of an axis that does not apply."""
 LEFT_OUT: Any = object()

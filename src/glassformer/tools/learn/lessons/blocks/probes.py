@@ -8,7 +8,7 @@ from torch import nn
 from glassformer.tools.learn.check import Check, Solution, measured
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import Known, filled
-from glassformer.tools.learn.situations import ELSEWHERE, SIZES, Situation
+from glassformer.tools.learn.situations import ELSEWHERE, SIZES, WIDE, Situation
 
 
 def network(solution: Solution, s: Situation) -> Any:
@@ -41,7 +41,7 @@ LARGE_MEAN = NORM.example(x=[[[1e7 + 1, 1e7 + 3, 1e7 + 8]]], **PLAIN, epsilon=0.
 LENGTHS, NORMS = (3, 1, 7), ("post", "pre")
 DROPOUT = ("", "a dropout that drops the columns 0, 2 and 4")
 CHECK = Check.of(
-    NETWORK.probes(length=LENGTHS, type=("float64", "float32")),
+    NETWORK.probes(length=LENGTHS, type=WIDE),
     NORM.probes(
         SMALL,
         LARGE_MEAN,

@@ -11,7 +11,7 @@ from glassformer.model.cache import BlockState
 from glassformer.tools.learn.check import Check, Results, Solution, measured
 from glassformer.tools.learn.holes import Hole
 from glassformer.tools.learn.inputs import given, running
-from glassformer.tools.learn.situations import NONE, Situation, situations
+from glassformer.tools.learn.situations import NONE, WIDE, Situation, situations
 from glassformer.tools.learn.table_model import RULES, SEARCH, TableModel, shown
 
 
@@ -105,7 +105,7 @@ CHECK = Check.of(
                 "a search",
                 searched,
                 **SEARCH,
-                type=("float64", "float32"),
+                type=WIDE,
                 size_of_logits=(1.0, 3.0),
                 longest=(9, 1, 5),
                 ids=("", "bos 6, eos 0"),

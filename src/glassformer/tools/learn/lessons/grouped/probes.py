@@ -3,6 +3,7 @@
 from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole
 from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
+from glassformer.tools.learn.situations import WIDE
 
 ATTENTION = attention_hole("grouped_attention", groups="groups")
 POOLED = Hole("pooled", "pooled", weight="12 5", heads=axis, groups=axis)
@@ -21,6 +22,7 @@ CHECK = Check.of(
         POOLED.example(weight=[[1.0], [3.0], [10.0], [20.0]], heads=4, groups=2),
         POOLED.example(weight=[1.0, 3.0, 10.0, 20.0, 5.0, 7.0, 9.0, 13.0], heads=4, groups=2),
         batch=(1,),
+        type=WIDE,
         heads=(6,),
         groups=GROUPS,
     ),

@@ -7,7 +7,7 @@ import torch
 
 from glassformer.tools.learn.check import Check, Values, measured
 from glassformer.tools.learn.holes import Hole, ids
-from glassformer.tools.learn.situations import NONE, PADDING, SIZES, Situation
+from glassformer.tools.learn.situations import NONE, PADDING, SIZES, WIDE, Situation
 
 
 def number(answer: Any, s: Situation) -> dict[str, Any]:
@@ -41,7 +41,7 @@ CHECK = Check.of(
         EQUAL,
         SURE,
         FAR,
-        type=("float64", "float32"),
+        type=WIDE,
         strides=NONE,
         length=(5, 1, 7),
         size=SIZES,

@@ -8,7 +8,7 @@ from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, m
 from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import AXES, SIZES, Situation
+from glassformer.tools.learn.situations import SIZES, WIDE, Situation
 
 
 def positions(s: Situation, name: str) -> Any:
@@ -37,7 +37,7 @@ MOVED, LAW = moved(ATTENTION)
 CHECK = Check.of(
     ANGLES.probes(
         ANGLES.example(positions=[0, 3], d_head=4),
-        type=AXES["type"][:2],
+        type=WIDE,
         positions=((13, 2, 7), (5,), (1_000_000, 1_000_001)),
         d_head=(14, 2),
     ),
