@@ -186,11 +186,11 @@ EVIDENCE = [
     (
         *("causal", "shift", bos_in_the_place_of_the_first_label),
         "The decoder does not read the label that it has to predict."
-        " At 1 of 3 steps the decoder reads the label that it has to predict.",
+        " At 2 of 3 steps the decoder reads the label that it has to predict.",
     ),
     (
         *("causal", "subsequent_mask", triangle_from_the_other_corner),
-        "No position attends to a later one. In a mask of length 3, 1 later positions may be",
+        "No position attends to a later one. In a mask of length 3, 2 later positions may be",
     ),
     (
         *("causal", "subsequent_mask", triangle_of_numpy),
