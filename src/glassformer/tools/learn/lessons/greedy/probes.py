@@ -29,7 +29,7 @@ def one_sentence(solution: Solution) -> dict[str, Any]:
 def searched(solution: Solution, s: Situation) -> dict[str, Any]:
     language = TableModel.random(s.batch, 7, seed=40 + s.earlier)
     language.by_place, language.by_tokens = (
-        (s.size * table).to(s.dtype) for table in (language.by_place, language.by_tokens)
+        (s.axes["size"] * table).to(s.dtype) for table in (language.by_place, language.by_tokens)
     )
     language.by_place[0] += 40 * bool(s.loud)  # its logits are above all others
     lengths = given([s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)])
