@@ -135,9 +135,9 @@ def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():
     assert lines[1].startswith("Section 3.2.3")
     assert lines[2].startswith("In a translator: ")
     seen, number, situation = lines[3:]
-    assert seen == "In your weights, only index 1 of axis 0, which has 2, is wrong."
-    assert number.startswith("Your weights[1, 0, 0, 0] and its row: ")
-    assert situation.endswith("a mask (batch, 1, 1, k_len) that hides the end, size 1.")
+    assert seen == "The right numbers stand in other places of your weights."
+    assert number == "Your weights: [[0, 0, 1]]; right is [[1, 0, 0]]."
+    assert situation.endswith("value [[10], [20], [30]], mask [[True, True, False]].")
 
 
 @pytest.mark.parametrize(
