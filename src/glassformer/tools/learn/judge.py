@@ -112,14 +112,14 @@ class Judge:
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single mistakes that give ``results``, or else the pairs of mistakes.
 
-        If none gives all values, two of five situations suffice in which either is wrong, or half
-        for a pair, because two people write one mistake in two ways.
+        If none gives all values, almost half of the situations suffice in which either is wrong,
+        because two people write one mistake in two ways.
         """
         if same(results, self.right):
             return ()
         singles: list[Mistake] = [(name,) for name in self.lesson.mistakes]
-        for shares in ((1.0, 1.0), (0.4, 0.5)):
-            for share, candidates in zip(shares, (singles, self.pairs()), strict=True):
+        for share in (1.0, 0.48):
+            for candidates in (singles, self.pairs()):
                 fitting = tuple(x for x in candidates if self._explains(x, results, share))
                 if fitting:
                     return fitting
