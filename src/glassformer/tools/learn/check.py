@@ -177,7 +177,8 @@ def measured(number: Callable[..., Any], right: float, sentence: str, *probes: P
 
     def evidence(results: Results) -> str | None:
         names = [each.__name__ for each in probes]
-        value = float(number(*(results[name] for name in names if name in results)))
+        with np.errstate(all="ignore"):  # a value may be infinite
+            value = float(number(*(results[name] for name in names if name in results)))
         is_right = abs(value - right) < 1e-6  # float32 is said elsewhere
         return None if is_right else sentence.format(f"{value:.4g}")
 
