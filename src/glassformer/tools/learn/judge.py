@@ -82,7 +82,8 @@ class Judge:
         if weights:
             return Verdict(self.lesson.name, "law", (weights,))
         if len(results) < len(self.right):
-            return None
+            cut_off = tuple(self._cut_off(results))  # NumPy raises errors for bfloat16
+            return Verdict(self.lesson.name, "law", cut_off) if cut_off else None
         difference = (*self._difference(results), *self._where(results))
         for law, evidence in self._broken_laws(results):
             return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
