@@ -73,8 +73,7 @@ def test_a_mistake_is_shown_by_the_law_that_it_breaks():
     judge = Judge.of(lesson("padding"), "masked_softmax")
     record = lesson("padding").mistakes["softmax-without-mask"]
     verdict = judge.verdict(judge.results(("softmax-without-mask",)))
-    evidence = "With scores [[1.0, 2.0, 3.0]], mask [[True, True, False]], the hidden third key"
-    assert verdict.lines[0] == f"{record.says} {evidence} gets 0.665."
+    assert verdict.lines[0] == f"{record.says} The hidden third key gets 0.6652."
 
 
 def test_large_logits_break_a_law_if_the_loss_is_no_number():

@@ -114,7 +114,7 @@ def test_a_broken_law_is_named():
     )
     lines = judge.verdict(measure(probes, right)).lines
     assert lines[0].startswith("Hidden keys in front move all positions, and no score depends on")
-    assert "Four hidden keys change the output by 0.9" in lines[0]
+    assert "A hidden key changes the output by " in lines[0]
 
 
 def test_two_values_in_the_place_of_one_are_named():

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.tools.learn import inputs
-from glassformer.tools.learn.check import check_of, measure, probe, unchanged, values_of
-from glassformer.tools.learn.inputs import hides, numbers
+from glassformer.tools.learn.check import check_of, measure, measured, probe, values_of
+from glassformer.tools.learn.holes import Hole, ids
+from glassformer.tools.learn.inputs import numbers
 from glassformer.tools.learn.judge import Judge
-from glassformer.tools.learn.lesson import LESSONS, lesson
+from glassformer.tools.learn.lesson import EVERY, lesson
 from glassformer.tools.learn.observed import same
 from glassformer.tools.learn.situations import (
     ELSEWHERE,
     IDS,
-    NO_NUMBERS,
     PADDING,
     covering,
     situations,
@@ -52,10 +52,6 @@ def test_a_mistake_is_measured_without_gradients():
     assert list(values) == ["changed", "root"]
 
 
-def test_the_mask_hides_the_end_of_the_second_sentence():
-    assert hides(4, 2).tolist() == [[[[True] * 4]], [[[True, True, False, False]]]]
-
-
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=6))
 def test_each_two_values_of_two_axes_meet_in_a_row(sizes):
     rows = covering(tuple((str(axis), range(size)) for axis, size in enumerate(sizes)))
@@ -65,20 +61,35 @@ def test_each_two_values_of_two_axes_meet_in_a_row(sizes):
         assert pairs == {*product(range(sizes[one]), range(sizes[other]))}
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_hole_has_at_most_forty_situations_of_a_kind(name):
     for probes in check_of(name).probes.values():
-        kinds = [each.__name__.split(":")[0] for each in probes if hasattr(each, "situation")]
+        kinds = [each.__name__.split(": ")[:2] for each in probes if hasattr(each, "situation")]
+        kinds = [" ".join(kind) for kind in kinds]
         assert all(count <= 40 for count in Counter(kinds).values())
 
 
-def test_two_probes_of_one_output_are_compared():
+def test_a_number_of_two_probes_is_evidence_if_it_is_not_right():
     whole, alone = (probe(name, lambda _: {}) for name in ("whole", "alone"))
-    law, first = unchanged(whole, alone, "It changes by {}."), np.arange(3.0)
+    law = measured(lambda one, two: (one["output"] - two["output"])[0], 0, "By {}.", whole, alone)
+    first = np.arange(3.0)
     assert law({"whole": {"output": first}, "alone": {"output": first}}) is None
-    evidence = law({"whole": {"output": first}, "alone": {"output": first + 0.25}})
-    assert evidence == "It changes by 0.25."
-    assert law({"whole": {"output": first}, "alone": {"output": first[1:]}}) is None  # other shapes
+    assert law({"whole": {"output": first + 0.25}, "alone": {"output": first}}) == "By 0.25."
+    with pytest.raises(TypeError):  # the probe of another hole has no values
+        law({"whole": {"output": first}})
+
+
+@given(scale=st.floats(0.01, 100), noise=st.floats(-0.004, 0.004))
+def test_bfloat16_is_compared_up_to_its_own_error(scale, noise):
+    """A rounded answer is right; one of another type, or that is off by a fifth, is not."""
+    rows = situations(
+        "x", lambda solution, s: {"sum": solution(s.numbers("x", 5, 7))}, type=("bfloat16",)
+    )
+    right = measure(rows, lambda x: (x * scale).softmax(-1))
+    close = measure(rows, lambda x: ((x.float() * scale).softmax(-1) * (1 + noise)).bfloat16())
+    assert same(close, right)
+    assert not same(measure(rows, lambda x: (x * scale).softmax(-1) * 1.2), right)
+    assert not same(measure(rows, lambda x: (x.float() * scale).softmax(-1)), right)
 
 
 def test_a_law_says_nothing_about_values_of_another_type():
@@ -93,12 +104,8 @@ def test_a_law_says_nothing_about_values_of_another_type():
     assert any(line.startswith("Your weights: ") for line in verdict.lines)
 
 
-def masked(solution, s):
-    return {"mask": solution(s.tokens("tokens", s.length, 9, 0))}
-
-
-MASKED = situations(
-    "tokens", masked, **NO_NUMBERS, **IDS, device=ELSEWHERE, length=(5, 1, 3), padding=PADDING
+MASKED = Hole("mask", "mask", tokens=ids("length", 9, 0)).situations(
+    **IDS, device=ELSEWHERE, length=(5, 1, 3), padding=PADDING
 )
 KEPT = {}
 
@@ -114,6 +121,6 @@ KEPT = {}
     ids=["an answer of before", "an answer on another device", "two devices", "no padding alone"],
 )
 def test_a_wrong_answer_shows_in_some_situation(wrong):
-    right = measure(MASKED, lambda tokens: tokens != 0)
+    right = measure(MASKED, SimpleNamespace(mask=lambda tokens: tokens != 0))
     assert len(right) == len(MASKED)
-    assert not same(right, measure(MASKED, wrong))
+    assert not same(right, measure(MASKED, SimpleNamespace(mask=wrong)))

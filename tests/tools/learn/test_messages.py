@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from glassformer.tools.learn.check import check_of
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import Lesson, lesson, lessons
 from glassformer.tools.learn.messages import hint_text, next_command, print_solution, print_verdict
 from glassformer.tools.learn.verdict import Verdict
 from tests.lessons import ATTENTION
+
+ONE_QUERY = check_of("attention").probes["scaled_dot_product_attention"][0].__name__
 
 
 def printed(verdict):
@@ -153,9 +156,9 @@ def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():
     assert lines[1].startswith("Section 3.2.3")
     assert lines[2].startswith("In a translator: ")
     seen, number, situation = lines[3:]
-    assert seen == "In your weights, only index 1 of axis 0, which has 2, is wrong."
-    assert number.startswith("Your weights[1, 0, 0, 0] and its row: ")
-    assert situation.endswith("a mask (batch, 1, 1, k_len) that hides the end, size 1.")
+    assert seen == "The right numbers stand in other places of your weights."
+    assert number == "Your weights: [[0, 0, 1]]; right is [[1, 0, 0]]."
+    assert situation.endswith("value [[10], [20], [30]], mask [[True, True, False]].")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,7 @@ def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():
 def test_the_first_number_that_differs(change, line):
     judge = Judge.of(ATTENTION, "scaled_dot_product_attention")
     results = {probe: dict(values) for probe, values in judge.right.items()}
-    results["one_query"]["weights"] = change(np.array(results["one_query"]["weights"]))
+    results[ONE_QUERY]["weights"] = change(np.array(results[ONE_QUERY]["weights"]))
     verdict = judge.verdict(results)
     assert verdict.outcome in ("difference", "law")
     assert line in verdict.lines
@@ -182,6 +185,6 @@ def test_the_first_number_that_differs(change, line):
 def test_numbers_that_differ_late_have_more_digits():
     judge = Judge.of(ATTENTION, "scaled_dot_product_attention")
     results = {probe: dict(values) for probe, values in judge.right.items()}
-    results["one_query"]["output"] = results["one_query"]["output"] + 3e-8
+    results[ONE_QUERY]["output"] = results[ONE_QUERY]["output"] + 3e-8
     line = "Your output: [[11.9557032049]]; right is [[11.9557031749]]."
     assert judge.verdict(results).lines[1] == line

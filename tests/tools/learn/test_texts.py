@@ -186,11 +186,11 @@ EVIDENCE = [
     (
         *("causal", "shift", bos_in_the_place_of_the_first_label),
         "The decoder does not read the label that it has to predict."
-        " At step 1 the decoder reads 8, and has to predict 8.",
+        " At 2 of 3 steps the decoder reads the label that it has to predict.",
     ),
     (
         *("causal", "subsequent_mask", triangle_from_the_other_corner),
-        "No position attends to a later one. With length 3, position 0 may attend to position 2.",
+        "No position attends to a later one. In a mask of length 3, 2 later positions may be",
     ),
     (
         *("causal", "subsequent_mask", triangle_of_numpy),
@@ -199,7 +199,7 @@ EVIDENCE = [
     (
         *("heads", "MultiHeadAttention.split", reversed_heads),
         "Each head has its own part of every position's features. Position 0 has the features"
-        " [0, 1, 2, 3]; its head 0 of 2 should be [0, 1], and is [2, 3].",
+        " 0, 1, 2, 3; its head 1 of 2 begins with 0, not with 2.",
     ),
 ]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,24 +21,29 @@ from glassformer.tools.learn.inputs import drawn, noted
 
 __all__ = [
     "CHANGED",
+    "EXACT",
     "GRADIENT",
     "Check",
     "Evidence",
     "Probe",
     "Results",
+    "Rounded",
     "Solution",
     "Values",
     "check_of",
-    "listed",
+    "dtype_of",
     "measure",
+    "measured",
     "probe",
-    "unchanged",
     "unpacked",
     "values_of",
+    "worst_sum",
 ]
 
 GRADIENT = "gradient with respect to "
 """The prefix that marks a value's name as the name of a gradient."""
+EXACT = "float64 after bfloat16"
+"""A type of a situation: float64 numbers that bfloat16 can say."""
 CHANGED = "changed"
 """The name of the first value, a text that names the inputs and settings that have changed."""
 
@@ -63,20 +69,20 @@ class Check:
     probes: Mapping[str, tuple[Probe, ...]]
     laws: Mapping[str, Evidence] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        *probes: tuple[str, tuple[Probe, ...]],
+        laws: Mapping[str, Evidence] = MappingProxyType({}),
+    ) -> "Check":
+        """A check of holes, each with the name and the probes."""
+        return cls(dict(probes), laws)
+
 
 def probe(text: str, function: Probe) -> Probe:
     """A probe whose name and docstring are ``text``, which describes the input."""
     function.__name__ = function.__doc__ = text
     return function
-
-
-def listed(**settings: object) -> str:
-    """Settings in the text of a probe.
-
-    >>> listed(length=5, d_model=14)
-    'length 5, d_model 14'
-    """
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def check_of(lesson: str) -> Check:
@@ -89,7 +95,10 @@ def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = Tr
     results: Results = {}
     for probe in probes:
         try:
-            results[probe.__name__] = values_of(probe, solution, gradients=gradients)
+            values = values_of(probe, solution, gradients=gradients)
+            if exact := getattr(probe, "exact", None):
+                values = _rounded(values, values_of(exact, solution, gradients=False))
+            results[probe.__name__] = values
         except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
             continue
     return results
@@ -101,19 +110,48 @@ def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Va
     Tensors that the solution makes are float64, or of the type of the probe's situation.
     """
     row = getattr(probe, "situation", {"type": "float64", "gradients": ""})
-    dtype, wanted = getattr(torch, row["type"]), not row["gradients"]
-    with noted(dtype, gradients=wanted) as inputs:
+    dtype, wanted = dtype_of(row["type"]), not row["gradients"]
+    low = dtype == torch.bfloat16
+    with noted(torch.float32 if low else dtype, gradients=wanted) as inputs:
         values = dict(probe(solution))
         values = {CHANGED: inputs.changes(), **values}
+    if low:
+        for name, each in [*values.items()]:
+            if isinstance(each, Tensor) and each.is_floating_point():
+                values |= {name: each.float(), f"type of the {name}": str(each.dtype)}
     for name, value in values.items():
         if isinstance(value, tuple):
             raise TypeError(f"the function returns {len(value)} values; expected the {name}")
-    if gradients and wanted:
+    if gradients and wanted and not low:
         values |= _gradients(values, inputs.leaves)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
         for name, value in values.items()
     }
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """The type of torch of a situation's type."""
+    dtype: torch.dtype = getattr(torch, name.partition(" ")[0])
+    return dtype
+
+
+class Rounded(np.ndarray[Any, Any]):
+    """Numbers that are right up to a ``tolerance``, because bfloat16 has about 2 digits."""
+
+    tolerance = 0.0
+
+
+def _rounded(values: Values, exact: Values) -> Values:
+    """The values, whose tolerance follows from their errors; ``exact`` are those of float64."""
+    for name, value in values.items():
+        right = exact.get(name)
+        if value.dtype.kind == "f" and right is not None and value.shape == right.shape:
+            with np.errstate(invalid="ignore"):  # of two infinities
+                error, size = np.nan_to_num(abs(value - right)), np.nan_to_num(abs(right))
+            values[name] = rounded = value.view(Rounded)
+            rounded.tolerance = 4 * error.max(initial=0) + size.max(initial=0) / 16
+    return values
 
 
 def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -131,15 +169,26 @@ def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> di
     }
 
 
-def unchanged(first: Probe, second: Probe, sentence: str) -> Evidence:
-    """Evidence if two probes have different outputs: ``sentence`` with the greatest change."""
+def measured(number: Callable[..., Any], right: float, sentence: str, *probes: Probe) -> Evidence:
+    """Evidence if a number of the probes' values is not ``right``: ``sentence`` with the number.
+
+    The probes of other holes have no values, and are left out.
+    """
 
     def evidence(results: Results) -> str | None:
-        output, other = (results[each.__name__]["output"] for each in (first, second))
-        change = abs(output - other).max() if output.shape == other.shape else 0.0
-        return None if change < 1e-9 else sentence.format(f"{change:.3g}")
+        names = [each.__name__ for each in probes]
+        with np.errstate(all="ignore"):  # a value may be infinite
+            value = float(number(*(results[name] for name in names if name in results)))
+        is_right = abs(value - right) < 1e-6  # float32 is said elsewhere
+        return None if is_right else sentence.format(f"{value:.4g}")
 
     return evidence
+
+
+def worst_sum(*values: Values) -> Any:
+    """The sum of a query's weights that is the farthest from 1."""
+    totals = np.concatenate([each["weights"].sum(-1).flatten() for each in values])
+    return totals[abs(totals - 1).argmax()]
 
 
 def unpacked(answer: object, *names: str) -> Any:

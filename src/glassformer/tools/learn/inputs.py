@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ __all__ = [
     "drawn",
     "filled",
     "given",
-    "hides",
+    "kept",
     "noted",
     "numbers",
     "observed",
@@ -115,9 +116,11 @@ def watched(name: str, tensor: Tensor) -> None:
     running().inputs[id(tensor)] = name, tensor.detach().clone(), tensor
 
 
-def hides(length: int, count: int) -> Tensor:
-    """A mask (2, 1, 1, length) that hides the last ``count`` keys of the second sentence."""
-    return torch.arange(length) < torch.tensor([length, length - count])[:, None, None, None]
+def kept(values: Any) -> Any:
+    """A list or dict for the solution; the check notes if the solution changes it."""
+    before = copy(values)
+    running().watched.append(("an input", lambda: values == before and [*values] == [*before]))
+    return values
 
 
 @cache

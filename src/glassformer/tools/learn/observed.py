@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from glassformer.tools.learn.check import CHANGED, GRADIENT, Probe, Results, Values
 
-__all__ = ["alike", "compared", "equal", "is_text", "observations", "same", "situation_of"]
+__all__ = [
+    "alike",
+    "compared",
+    "equal",
+    "in_words",
+    "is_text",
+    "observations",
+    "same",
+    "situation_of",
+]
 
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 _SHOWN = 4  # numbers of a row
@@ -25,6 +34,9 @@ def equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
 def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     if value.dtype.kind != "f":
         return np.asarray(value == other)
+    rounded = max(getattr(each, "tolerance", 0) for each in (value, other))
+    if rounded:
+        return np.isclose(value, other, rtol=0, atol=rounded, equal_nan=True)
     tolerance = max(_TOLERANCES[value.dtype.name], _TOLERANCES[other.dtype.name])
     return np.isclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True)
 
@@ -127,7 +139,8 @@ def _seen(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
 
 
 def _seen_text(value: str, right: str) -> Iterator[str]:
-    yours, theirs = value.split(", "), right.split(", ")
+    comma = ", " if ", " in value + right else " "
+    yours, theirs = value.split(comma), right.split(comma)
     same = next(
         (i for i, pair in enumerate(zip(yours, theirs, strict=False)) if len({*pair}) > 1), None
     )
@@ -251,17 +264,19 @@ def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) ->
         for group in combinations(chosen, count):
             fitting = [passes for row, passes in rows if all(row.get(a) == v for a, v in group)]
             if not any(fitting) and len(fitting) == len(wrong):
-                words = " and ".join(starmap(_words, group))
+                words = " and ".join(starmap(in_words, group))
                 return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."
     shared = [(axis, value) for axis, value in chosen if all(x.get(axis) == value for x in wrong)]
     if shared:
-        words = " and ".join(starmap(_words, shared))
+        words = " and ".join(starmap(in_words, shared))
         return f"All {len(wrong)} wrong situations have this in common: {words}."
     return f"It is right in {len(rows) - len(wrong)} of {len(rows)} situations."
 
 
-def _words(axis: str, value: str | float) -> str:
-    return value if isinstance(value, str) else f"{axis} {value:g}"
+def in_words(axis: str, value: object) -> str:
+    """A value of an axis; all but texts have the axis' name."""
+    shown = f"{value:g}" if isinstance(value, int | float) else str(value)
+    return value if isinstance(value, str) else f"{axis} {shown}"
 
 
 def _passes(values: Values | None, right: Values) -> bool:

@@ -5,47 +5,51 @@ thousands of situations. A *pairwise covering array* has each two values of two 
 at most 40 rows. The first value of an axis is the usual one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, product
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 
-from glassformer.tools.learn.check import Probe, Solution, probe
+from glassformer.tools.learn.check import EXACT, Probe, Solution, dtype_of, probe
 from glassformer.tools.learn.inputs import Noted, drawn, filled, given, noted, observed, running
+from glassformer.tools.learn.observed import in_words
 
 __all__ = [
+    "AXES",
     "ELSEWHERE",
     "IDS",
+    "LEFT_OUT",
     "MASKS",
     "NONE",
-    "NO_NUMBERS",
     "PADDING",
     "SIZES",
+    "WIDE",
     "Situation",
     "covering",
     "situations",
 ]
 
-Value: TypeAlias = str | int | float
+T = TypeVar("T", Tensor, nn.Module)
+Value: TypeAlias = str | int | float | tuple[float, ...]
 Hole: TypeAlias = Callable[[Solution, "Situation"], Mapping[str, object]]
 """Calls a solution's hole in a situation, and returns the named values."""
 
 AXES: dict[str, Sequence[Value]] = {
     "batch": (2, 1, 5),
-    "type": ("float64", "float32"),
-    "layout": ("", "inputs are not contiguous"),
+    "type": ("float64", "float32", "bfloat16"),
+    "strides": ("", "inputs are not contiguous"),
     "gradients": ("", "no gradient is wanted"),
     "mode": ("", "in training"),
     "asked": ("", "asked twice: other numbers first, and that answer is changed"),
 }
-"""The axes of every hole. A hole gives one value to an axis that does not apply."""
+"""The axes of every hole; an axis that does not apply has the first value alone."""
 MASKS = (
     "a mask (batch, 1, 1, k_len) that hides the end",
     "no mask",
@@ -71,22 +75,18 @@ ELSEWHERE = "inputs on another device"
 """The device is torch's "meta", which has no numbers: a hole that looks at one is not judged."""
 SIZES = (1.0, 100.0, 0.01, 0.0)
 """The factors of inputs in float64; 0 makes all scores equal."""
+WIDE = ("float64", "float32")
+"""The types of a hole whose right solutions may have tensors of the default type inside."""
 NONE = ("",)
 """The values of an axis that does not apply."""
-NO_NUMBERS: dict[str, Any] = {
-    "type": ("float64",),
-    "gradients": ("no gradient is wanted",),
-    "mode": NONE,
-}
-"""The axes of a hole without random numbers."""
+LEFT_OUT: Any = object()
+"""In the place of an argument: the solution's default counts."""
 
 
 class Situation:
     """One row: its axes are attributes. A second asking of the same object has other numbers."""
 
-    def __init__(
-        self, axes: Mapping[str, Value], made: dict[object, Any], earlier: int = 0
-    ) -> None:
+    def __init__(self, axes: Mapping[str, Any], made: dict[object, Any], earlier: int = 0) -> None:
         self.axes, self.made, self.earlier = axes, made, earlier
 
     def __getattr__(self, axis: str) -> Any:
@@ -94,14 +94,19 @@ class Situation:
 
     @property
     def dtype(self) -> torch.dtype:
-        dtype: torch.dtype = getattr(torch, str(self.axes["type"]))
-        return dtype
+        """The type of numbers; those of ``EXACT`` are float64, as far as bfloat16 can say them."""
+        return dtype_of(self.axes["type"])
 
-    def numbers(self, name: str, *shape: int) -> Tensor:
-        """Random numbers of the situation's type and layout, noted by ``name``."""
+    def size(self, of: int | str) -> int:
+        """A number of its own, or the value of an axis."""
+        return int(of) if str(of).isdecimal() else int(self.axes[str(of)])
+
+    def numbers(self, name: str, *sizes: int | str) -> Tensor:
+        """Random numbers of the situation's type and strides, noted by ``name``."""
+        shape = tuple(map(self.size, sizes))
         scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
         values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
-        leaf = self._laid(values.to(self.dtype, copy=True))
+        leaf = self._laid(self._typed(values).clone())
         if not self.axes["gradients"]:
             running().leaves[name] = leaf.requires_grad_()
         return given(leaf, name)
@@ -114,10 +119,10 @@ class Situation:
         tokens = torch.where(self._hidden(length), pad, tokens)
         return given(self._laid(tokens.int() if self.axes.get("integers") else tokens), name)
 
-    def mask(self, q_len: int, k_len: int, kind: str, *, heads: int = 1) -> list[Tensor | None]:
-        """The mask as a list of arguments, which is empty if there is no mask."""
-        if kind in ("no mask", "None as the mask"):
-            return [None] * (kind != "no mask")
+    def mask(self, q_len: int, k_len: int, kind: str, *, heads: int = 1) -> Any:
+        """A mask (…, q_len, k_len) of a kind: a tensor, None, or ``LEFT_OUT``."""
+        if kind.endswith(("no mask", "None as the mask")):
+            return LEFT_OUT if kind.endswith("no mask") else None
         rows, keys = torch.arange(q_len)[:, None], torch.arange(k_len)
         masks = {
             "later keys": keys <= rows + max(k_len - q_len, 0),
@@ -125,14 +130,14 @@ class Situation:
             "random": drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0,
         }
         hidden = self._hidden(k_len, kind)[:, None, None]
-        return [given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")]
+        return given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")
 
     def module(self, make: Callable[[], nn.Module]) -> Any:
         """An object with random weights, which all situations share that make it alike."""
-        made_by = (self.dtype, self.axes.get("norm"), self.axes.get("blocks"))
+        made_by = (self.axes["type"], self.axes.get("norm"), self.axes.get("blocks"))
         if made_by not in self.made:
             with _apart():  # the parts are no leaves of their own
-                self.made[made_by] = filled(make()).to(self.dtype)
+                self.made[made_by] = self._typed(filled(make()))
         return observed(self.made[made_by].train(bool(self.axes["mode"])))
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
@@ -150,10 +155,14 @@ class Situation:
         sentence = 0 if self.earlier else self.batch - 1
         return hidden & (torch.arange(self.batch) == sentence)[:, None]
 
+    def _typed(self, numbers: T) -> T:
+        rounded = numbers.to(torch.bfloat16) if self.axes["type"] == EXACT else numbers
+        return rounded.to(self.dtype)
+
     def _laid(self, tensor: Tensor) -> Tensor:
         """The tensor on its device, or equal numbers that are not contiguous."""
         tensor = tensor.to("meta") if self.axes.get("device") else tensor
-        if not self.axes["layout"]:
+        if not self.axes["strides"]:
             return tensor
         return torch.stack((tensor, -tensor), dim=-1)[..., 0]
 
@@ -167,8 +176,10 @@ def situations(
     """
     rows = covering(tuple((AXES | axes).items()))
     elsewhere = [rows[0] | {"device": device}] if device else []
-    shared = _Shared()
-    return tuple(_probe(name, hole, row, shared) for row in (*rows, *elsewhere))
+    fixed, shared = {axis for axis, values in axes.items() if len(values) == 1}, _Shared()
+    return tuple(
+        _probe(f"{name}: {_text(row, fixed)}", hole, row, shared) for row in (*rows, *elsewhere)
+    )
 
 
 @dataclass
@@ -184,7 +195,7 @@ class _Shared:
         return self.made
 
 
-def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
+def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
     def asked(solution: Solution) -> Mapping[str, object]:
         made = shared.of(solution)
         if row.get("device"):
@@ -196,8 +207,11 @@ def _probe(name: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
         changed = not all(map(torch.equal, kept, first))
         return {"The second call changes the answer of the first": changed, **values}
 
-    made = probe(f"{name}: {_text(row)}", asked)
-    made.situation = row  # type: ignore[attr-defined]
+    made: Any = probe(text, asked)
+    made.situation = row
+    if row["type"] == "bfloat16":
+        made.exact = lambda solution: hole(solution, Situation(row | {"type": EXACT}, {}))
+        made.exact.situation = row | {"type": EXACT}
     return made
 
 
@@ -224,9 +238,9 @@ def _meet(hole: Hole, solution: Solution, s: Situation) -> bool:
     return not all(each.is_meta for each in answer if isinstance(each, Tensor))
 
 
-def _text(row: Mapping[str, Value]) -> str:
-    """The row in words; sizes have their names."""
-    words = (str(x) if isinstance(x, str) else f"{name} {x:g}" for name, x in row.items())
+def _text(row: Mapping[str, Value], fixed: Container[str]) -> str:
+    """The row in words, without the axes of one value."""
+    words = (in_words(*each) for each in row.items() if each[0] not in fixed)
     return ", ".join(word for word in words if word not in ("", "float64"))
 
 

@@ -1,14 +1,18 @@
 """A toy language model, two tables of logits, to probe a search."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.decoding.logits_processors import LogitsProcessor, RepetitionPenalty
+from glassformer.decoding.protocols import Hypothesis
 from glassformer.tools.learn.inputs import numbers
+from glassformer.tools.learn.situations import NONE
 
-__all__ = ["RULES", "Read", "TableModel"]
+__all__ = ["RULES", "SEARCH", "Read", "TableModel", "shown"]
 
 RULES: dict[str, tuple[LogitsProcessor, ...]] = {
     "": (),
@@ -16,7 +20,26 @@ RULES: dict[str, tuple[LogitsProcessor, ...]] = {
 }
 """The processors of a search, by their words; the second ones read all tokens of a row."""
 
+SEARCH: dict[str, Any] = {
+    "strides": NONE,
+    "gradients": ("no gradient is wanted",),
+    "mode": NONE,
+    "rules": tuple(RULES),
+}
+"""The axes of all searches."""
+
 _MOST_STEPS = 100
+
+
+def shown(answers: Sequence[Sequence[Hypothesis]]) -> dict[str, Any]:
+    """The named values of a search's answer."""
+    every = [hypothesis for answer in answers for hypothesis in answer]
+    return {
+        "targets": str([[[int(token) for token in x.tokens] for x in each] for each in answers]),
+        "finished": str([bool(each.finished) for each in every]),
+        "log-probabilities": torch.tensor([float(each.log_probability) for each in every]),
+        "scores": torch.tensor([float(each.score) for each in every]),
+    }
 
 
 @dataclass(frozen=True)

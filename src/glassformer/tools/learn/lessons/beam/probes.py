@@ -1,6 +1,5 @@
 """Probes of beam search and its length penalty."""
 
-import math
 from typing import Any
 
 import torch
@@ -10,43 +9,24 @@ from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Candidate
 from glassformer.decoding.vocabulary import Vocabulary
-from glassformer.tools.learn.check import (
-    Check,
-    Probe,
-    Results,
-    Solution,
-    listed,
-    probe,
-    unpacked,
-)
+from glassformer.tools.learn.check import Check, Probe, Results, Solution, measured, probe, unpacked
+from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import NO_NUMBERS, NONE, Situation, situations
-from glassformer.tools.learn.table_model import RULES, TableModel
+from glassformer.tools.learn.situations import Situation, situations
+from glassformer.tools.learn.table_model import RULES, SEARCH, TableModel, shown
 
-BOS, EOS = 1, 2
-IDS = Vocabulary(bos_id=BOS, eos_id=EOS)
-
-
-def lengths(solution: Solution) -> dict[str, Any]:
-    """lengths 1, 2, 7 and 13, alpha 0, 0.5, 0.6 and 2"""
-    values = [
-        [float(solution.penalty(length, alpha)) for alpha in (0.0, 0.5, 0.6, 2.0)]
-        for length in (1, 2, 7, 13)
-    ]
-    return {"penalties": torch.tensor(values)}
+IDS = Vocabulary(bos_id=1, eos_id=2)
 
 
-def first_step(solution: Solution) -> dict[str, Any]:
-    """one hypothesis, log-probability 0; log [0.5, 0.3, 0.2] of the tokens 8, 4 and 6; count 2"""
-    likely = torch.tensor([[0.5, 0.3, 0.2]]).log()
-    return _continued(solution, [0.0], likely, ids=torch.tensor([[8, 4, 6]]), count=2)
+def live(s: Situation, _: str) -> list[Candidate]:
+    return [Candidate((20, 21 + row), -1.0 - row, row) for row in range(s.hypotheses)]
 
 
-def _continued(
-    solution: Solution, totals: list[float], likely: Tensor, *, ids: Tensor, count: int
-) -> dict[str, Any]:
-    live = [Candidate((20, 21 + row), total, row) for row, total in enumerate(totals)]
-    best = solution.best_continuations(live, given(likely.detach()), given(ids), count=count)
+def ids(s: Situation, name: str) -> Tensor:
+    return given(torch.arange(3, 3 + s.each).repeat(s.hypotheses, 1), name)
+
+
+def continued(best: Any, _: Situation) -> dict[str, Any]:
     return {
         "log-probabilities": torch.tensor([float(each.log_probability) for each in best]),
         "rows": torch.tensor([int(each.row) for each in best]),
@@ -54,36 +34,21 @@ def _continued(
     }
 
 
-def two_ends(solution: Solution) -> dict[str, Any]:
-    """beam 2, alpha 0.6, eos 2; candidates (5, 7, 2), (5, 4, 3), (6, 7, 7), (6, 4, 2)"""
-    tokens = ((5, 7, 2), (5, 4, 3), (6, 7, 7), (6, 4, 2))
-    best = [Candidate(each, -1.0 - row, row // 2) for row, each in enumerate(tokens)]
-    answer = solution.divide(best, EOS, beam=2, length_penalty=0.6)
+def best(s: Situation, _: str) -> list[Candidate]:
+    """Candidates in their order, of which every second or third ends."""
+    return [
+        Candidate((5, row, 2 if row % s.each == 1 else 7), -1.0 - row, row // 2)
+        for row in range(2 * s.beam)
+    ]
+
+
+def divided(answer: Any, _: Situation) -> dict[str, Any]:
     finished, live = unpacked(answer, "the finished targets", "the candidates that go on")
     return {
         "finished targets": str([(*map(int, x.tokens), bool(x.finished)) for x in finished]),
         "scores": torch.tensor([[float(x.score), float(x.log_probability)] for x in finished]),
         "candidates that go on": str([(*map(int, x.tokens), int(x.row)) for x in live]),
     }
-
-
-def penalised(solution: Solution, s: Situation) -> dict[str, Any]:
-    return {"penalty": float(solution.penalty(s.length, s.alpha))}
-
-
-def continued(solution: Solution, s: Situation) -> dict[str, Any]:
-    totals = [-1.0 - row for row in range(s.hypotheses)]
-    likely = s.numbers("log_probabilities", s.hypotheses, s.each) - 9
-    ids = torch.arange(3, 3 + s.each).repeat(s.hypotheses, 1)
-    return _continued(solution, totals, likely, ids=ids, count=s.count)
-
-
-def searched(solution: Solution, s: Situation) -> dict[str, Any]:
-    language = TableModel.random(s.batch, 7, seed=50 + s.earlier)
-    lengths = [s.longest if row % 2 else 4 for row in range(s.batch, 0, -1)]
-    options = {"beam": s.beam, "length_penalty": s.alpha, "n_best": min(s.best, s.beam)}
-    rules = OutputRules(given(lengths), IDS, processors=RULES[s.rules])
-    return _answered(solution, language, rules, **options)
 
 
 def two_ways(solution: Solution) -> dict[str, Any]:
@@ -93,71 +58,41 @@ def two_ways(solution: Solution) -> dict[str, Any]:
         4: [0.0, 0.0, 0.5, 0.3, 0.0, 0.2],
         5: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
     }
-    return _searched(solution, TableModel.table(rows), [5], beam=2, alpha=0.6)
+    rules = OutputRules(given([5]), IDS)
+    return _searched(solution, TableModel.table(rows), rules, beam=2, length_penalty=0.6)
 
 
-def cut(solution: Solution) -> dict[str, Any]:
-    """beam 2, alpha 0.6, at most 4 tokens; no hypothesis ends"""
-    language = _random(2)
-    language.by_place = language.by_place - 50 * (torch.arange(7) == EOS)
-    return _searched(solution, language, [4], beam=2, alpha=0.6)
+def language(seed: int, most: int, **options: Any) -> Probe:
+    """A probe of one sentence, with greedy search beside it."""
+
+    def searched(solution: Solution) -> dict[str, Any]:
+        rules, table = OutputRules(given([most]), IDS), TableModel.random(1, 7, seed=seed)
+        found = greedy(table.step, table.state(), rules)
+        return _searched(solution, table, rules, **options) | {"greedy": shown(found)["targets"]}
+
+    settings = ", ".join(f"{name} {value}" for name, value in options.items())
+    return probe(f"{settings}, at most {most} tokens; random logits {seed}", searched)
 
 
-def two_sentences(solution: Solution) -> dict[str, Any]:
-    """two sentences of at most 8 and 5 tokens, beam 2, alpha 0.6; random logits"""
-    language = TableModel.random(2, 7, seed=7)
-    return _searched(solution, language, [8, 5], beam=2, alpha=0.6)
-
-
-def three_targets(solution: Solution) -> dict[str, Any]:
-    """the three best targets, beam 3, alpha 0.6, at most 6 tokens; random logits"""
-    return _searched(solution, _random(5), [6], beam=3, alpha=0.6, n_best=3)
-
-
-def _random(seed: int) -> TableModel:
-    return TableModel.random(1, 7, seed=seed)
+def searched(solution: Solution, s: Situation) -> dict[str, Any]:
+    language = TableModel.random(s.batch, 7, seed=50 + s.earlier)
+    lengths = given([s.longest if row % 2 else 4 for row in range(s.batch, 0, -1)])
+    options = {"beam": s.beam, "length_penalty": s.alpha, "n_best": min(s.best, s.beam)}
+    rules = OutputRules(lengths, IDS, processors=RULES[s.rules])
+    return _searched(solution, language, rules, **options)
 
 
 def _searched(
-    solution: Solution,
-    language: TableModel,
-    max_lengths: list[int],
-    *,
-    beam: int,
-    alpha: float,
-    n_best: int = 1,
-) -> dict[str, Any]:
-    rules = OutputRules(given(max_lengths), IDS)
-    return _answered(solution, language, rules, beam=beam, length_penalty=alpha, n_best=n_best)
-
-
-def _answered(
     solution: Solution, language: TableModel, rules: OutputRules, **options: Any
 ) -> dict[str, Any]:
-    answers = solution.beam_search(language.step, language.state(), rules, **options)
-    every = [hypothesis for answer in answers for hypothesis in answer]
-    return {
-        "targets": str([[[int(token) for token in x.tokens] for x in each] for each in answers]),
-        "finished": str([bool(hypothesis.finished) for hypothesis in every]),
-        "scores": torch.tensor([float(hypothesis.score) for hypothesis in every]),
-        "log-probabilities": torch.tensor([float(x.log_probability) for x in every]),
-    }
-
-
-def _language(seed: int, *, beam: int, alpha: float, max_length: int) -> Probe:
-    settings = listed(beam=beam, alpha=alpha, max_length=max_length)
-    return probe(
-        f"{settings}, vocabulary 7, bos 1, eos 2; random logits {seed}",
-        lambda solution: _searched(solution, _random(seed), [max_length], beam=beam, alpha=alpha),
-    )
+    return shown(solution.beam_search(language.step, language.state(), rules, **options))
 
 
 def not_greedy(results: Results) -> str | None:
-    """Evidence with the target of a beam of 1, if greedy search finds a different target."""
-    language = _random(9)
-    [[best]] = greedy(language.step, language.state(), OutputRules(torch.tensor([9]), IDS))
-    targets, expected = str(results[BEAM_OF_ONE.__name__]["targets"]), str([[[*best.tokens]]])
-    return None if targets == expected else f"It finds {targets}, greedy search {expected}."
+    values = results[BEAM_OF_ONE.__name__]
+    if values["targets"] == values["greedy"]:
+        return None
+    return f"It finds {values['targets']}, greedy search {values['greedy']}."
 
 
 def positive(results: Results) -> str | None:
@@ -167,62 +102,73 @@ def positive(results: Results) -> str | None:
     return None
 
 
-def not_one(results: Results) -> str | None:
-    first = results["lengths"]["penalties"][0, 1]
-    return None if math.isclose(first, 1) else f"Length 1 has the penalty {first:.3g}."
-
-
-BEAM_OF_ONE = _language(9, beam=1, alpha=2.0, max_length=9)
-SEARCH: dict[str, Any] = {**NO_NUMBERS, "layout": NONE}
-CHECK = Check(
-    probes={
-        "penalty": (
-            lengths,
-            *situations(
-                "a penalty",
-                penalised,
-                **SEARCH,
-                batch=(1,),
-                alpha=(0.6, 0.0, 1.0),
-                length=(7, 1, 2, 1100),
-            ),
+PENALTY = Hole("penalty", lambda penalty, _: {"penalty": float(penalty)}, length=axis, alpha=axis)
+CONTINUED = Hole(
+    "best_continuations",
+    continued,
+    options=("count",),
+    live=live,
+    log_probabilities="hypotheses each",
+    ids=ids,
+)
+DIVIDED = Hole("divide", divided, options=("beam", "length_penalty"), best=best, eos=axis)
+BEAM_OF_ONE = language(9, 9, beam=1, length_penalty=2.0)
+ONE = PENALTY.example(length=1, alpha=0.6)
+CHECK = Check.of(
+    PENALTY.probes(ONE, alpha=(0.6, 0.0, 0.5, 2.0), length=(7, 1, 2, 1100)),
+    CONTINUED.probes(
+        CONTINUED.example(
+            live=[Candidate((20, 21), 0.0, 0), Candidate((20, 22), -3.0, 1)],
+            log_probabilities=[[-0.7, -1.2, -1.6], [-0.2, -2.0, -3.0]],
+            ids=[[8, 4, 6], [5, 8, 4]],
+            count=3,
         ),
-        "best_continuations": (
-            first_step,
-            *situations(
-                "continuations",
-                continued,
-                **SEARCH,
-                batch=(1,),
-                hypotheses=(3, 1, 2),
-                each=(7, 3),
-                count=(6, 1, 99),
-            ),
+        batch=(1,),
+        type=("float64",),
+        gradients=("no gradient is wanted",),
+        hypotheses=(3, 1, 2),
+        each=(7, 3),
+        count=(6, 1, 99),
+    ),
+    DIVIDED.probes(
+        DIVIDED.example(
+            best=[
+                Candidate((5, 7, 2), -1.0, 0),
+                Candidate((5, 4, 3), -2.0, 0),
+                Candidate((6, 7, 7), -3.0, 1),
+                Candidate((6, 4, 2), -4.0, 1),
+            ],
+            eos=2,
+            beam=2,
+            length_penalty=0.6,
         ),
-        "divide": (two_ends,),
-        "beam_search": (
-            *(two_ways, BEAM_OF_ONE, cut, two_sentences, three_targets),
-            _language(30, beam=2, alpha=2.0, max_length=8),
-            _language(77, beam=3, alpha=2.0, max_length=9),
-            _language(10, beam=2, alpha=2.0, max_length=8),
-            _language(263, beam=3, alpha=2.0, max_length=9),
-            _language(30, beam=3, alpha=0.6, max_length=8),
+        beam=(2, 1, 3),
+        each=(2, 3),
+        eos=(2, 7),
+        length_penalty=(0.6, 0.0, 2.0),
+    ),
+    (
+        "beam_search",
+        (
+            *(two_ways, BEAM_OF_ONE, language(30, 8, beam=2, length_penalty=2.0)),
             *situations(
                 "a beam",
                 searched,
                 **SEARCH,
+                type=("float64",),
                 batch=(2, 1, 3),
                 beam=(2, 1, 3),
                 alpha=(0.6, 0.0, 5.0),
                 longest=(6, 1, 14),
                 best=(1, 3),
-                rules=tuple(RULES),
             ),
         ),
-    },
+    ),
     laws={
         "A beam of 1 is greedy search.": not_greedy,
         "A logarithm of a probability is never above 0, and so no score is.": positive,
-        "The penalty of length 1 is 1.": not_one,
+        "The penalty of length 1 is 1.": measured(
+            lambda values: values["penalty"], 1, "Length 1 has the penalty {}.", ONE
+        ),
     },
 )

@@ -1,53 +1,57 @@
 """Probes of minimum-risk decoding."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import torch
 
-from glassformer.tools.learn.check import Check, Probe, Solution, probe
+from glassformer.tools.learn.check import Check, unpacked
+from glassformer.tools.learn.holes import Hole
+from glassformer.tools.learn.inputs import kept
 from glassformer.tools.learn.lessons.minimum_risk.plain import overlap
+from glassformer.tools.learn.situations import Situation
+
+SIMILARITIES: dict[str, Callable[[str, str], float]] = {
+    "the overlap of the words": overlap,
+    "the number of b in the hypothesis": lambda hypothesis, _: hypothesis.count("b"),
+    "the number of b in the reference": lambda _, reference: reference.count("b"),
+    "always 0.5": lambda *_: 0.5,
+    "minus the letters of the hypothesis": lambda hypothesis, _: -len(hypothesis),
+}
 
 
-def _overlaps(*pairs: tuple[str, str]) -> Probe:
-    def overlaps(solution: Solution) -> dict[str, Any]:
-        return {"overlap": torch.tensor([float(solution.overlap(*pair)) for pair in pairs])}
-
-    return probe(", ".join(f'"{left}" and "{right}"' for left, right in pairs), overlaps)
-
-
-def _answered(text: str, similarity: Callable[[str, str], float], *samples: str) -> Probe:
-    def answered(solution: Solution) -> dict[str, Any]:
-        copied = list(samples)
-        answer, means = solution.minimum_risk(copied, similarity)
-        values = torch.tensor([float(mean) for mean in means])
-        return {
-            "means": values,
-            "answer": answer,
-            "You change the samples in place": copied != [*samples],
-        }
-
-    drawn = ", ".join(f'"{sample}"' for sample in samples)
-    return probe(f"samples {drawn}; similarity: {text}", answered)
+def text(s: Situation, name: str) -> str:
+    """As many words as the axis says, with spaces around some."""
+    draw = Random(f"{name} {s.earlier} {s.axes[name]}")
+    return "".join(draw.choice(("a ", "b  ", " ab ", "ba ")) for _ in range(s.axes[name]))
 
 
-CHECK = Check(
-    probes={
-        "overlap": (
-            _overlaps(("the cat sat", "the cat ran")),
-            _overlaps(("a", "a b c"), ("b c d e", "c"), ("a b", "c")),
-            _overlaps(("a a b", "a"), ("a", "a a"), ("a a", "a b a")),
-            _overlaps(("ab  c ", "ba c")),
-            _overlaps(("", ""), ("a", ""), ("", "a b")),
-        ),
-        "minimum_risk": (
-            _answered("the overlap of the words", overlap, "a b", "a b", "c"),
-            _answered("the overlap of the words", overlap, "a b c d", "b c", "a c d e f", "c d"),
-            _answered("the number of b in the hypothesis", lambda h, _: h.count("b"), "a", "bb"),
-            _answered("the number of b in the reference", lambda _, r: r.count("b"), "a", "bb"),
-            _answered("always 0.5", lambda *_: 0.5, "b", "c", "a"),
-            _answered("minus the letters of the hypothesis", lambda h, _: -len(h), "aab", "ab"),
-            _answered("the overlap of the words", overlap, "a"),
-        ),
-    },
+def samples(s: Situation, _: str) -> list[str]:
+    """Texts of which some come twice."""
+    texts = ("a b", "a b", "c", "a b c d", "b c", "a c d e f", "bb b")
+    return list(kept([texts[(5 * place + s.earlier + s.first) % 7] for place in range(s.count)]))
+
+
+def means(answer: Any, _: Situation) -> dict[str, Any]:
+    best, means = unpacked(answer, "the answer", "the means")
+    return {"means": torch.tensor([float(mean) for mean in means]), "answer": best}
+
+
+OVERLAP = Hole(
+    "overlap", lambda answer, _: {"overlap": float(answer)}, hypothesis=text, reference=text
+)
+RISK = Hole(
+    "minimum_risk",
+    means,
+    samples=samples,
+    similarity=lambda s, _: SIMILARITIES[s.similarity],
+)
+CHECK = Check.of(
+    OVERLAP.probes(
+        OVERLAP.example(hypothesis="the cat sat", reference="the cat ran"),
+        hypothesis=(3, 0, 1, 8),
+        reference=(4, 0, 1, 9),
+    ),
+    RISK.probes(count=(3, 1, 2, 7), first=(0, 3), similarity=tuple(SIMILARITIES)),
 )
