@@ -93,7 +93,8 @@ def recorder():
 
 @pytest.fixture
 def translator(bundle, recorder):
-    return Translator(bundle, engine=recorder)
+    known = Known(spans={"placeholder {": (5, 5)})  # which a model reads, and may lose
+    return Translator(replace(bundle, known=known), engine=recorder)
 
 
 def test_each_field_has_a_value_of_its_own():
