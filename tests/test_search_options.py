@@ -21,6 +21,7 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
+from glassformer.data.known import Known
 from glassformer.decoding import engine as torch_searches
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Job, SearchOptions, TorchEngine

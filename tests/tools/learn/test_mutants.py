@@ -43,6 +43,7 @@ RIGHT = {
     "torch.promote_types(": "the two types are in either order",
     "min(update **": "the two numbers are in either order",
     "1e-09 -> -1e-09": "the difference of the steps is below all tolerances",
+    "torch.set_grad_enabled(False) tokens": "greedy runs without gradients, and restores the switch",
     "torch.set_grad_enabled(True) tokens": "greedy runs without gradients, and restores the switch",
     "greedy: a constant changed: 0 -> -1": "the last column of one is the first",
     "best_continuations: a constant changed: True -> False": "the lists have equal lengths",
