@@ -41,7 +41,7 @@ LARGE_MEAN = NORM.example(x=[[[1e7 + 1, 1e7 + 3, 1e7 + 8]]], **PLAIN, epsilon=0.
 LENGTHS, NORMS = (3, 1, 7), ("post", "pre")
 DROPOUT = ("", "a dropout that drops the columns 0, 2 and 4")
 CHECK = Check.of(
-    NETWORK.probes(length=LENGTHS, type=WIDE),
+    NETWORK.probes(length=LENGTHS, type=WIDE, size=SIZES),
     NORM.probes(
         SMALL,
         LARGE_MEAN,

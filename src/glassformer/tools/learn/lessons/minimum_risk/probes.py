@@ -24,7 +24,7 @@ SIMILARITIES: dict[str, Callable[[str, str], float]] = {
 def text(s: Situation, name: str) -> str:
     """As many words as the axis says, with spaces around some."""
     draw = Random(f"{name} {s.earlier} {s.axes[name]}")
-    return "".join(draw.choice(("a ", "b  ", " ab ", "ba ")) for _ in range(s.axes[name]))
+    return "".join(draw.choice(("a ", "b  ", " ab ", "ba ", "Ab ")) for _ in range(s.axes[name]))
 
 
 def samples(s: Situation, _: str) -> list[str]:

@@ -79,7 +79,7 @@ MERGED = MERGE.example(subwords=("▁", "xa", "b", "a", "a", "b", "b"), pair=("a
 WING = ENCODE.example(word="wing", merges=[("i", "n"), ("in", "g")])
 TEXT: dict[str, Any] = {"letters": ("abc", "ab", "aaab", "a"), "length": (5, 1, 2, 13)}
 CHECK = Check.of(
-    CHARACTERS.probes(RING, **TEXT),
+    CHARACTERS.probes(RING, **TEXT | {"length": (5, 1, 2, 13, 0)}),
     COUNT.probes(
         COUNT.example(words={("▁", "a", "b"): 3, ("▁", "c", "a", "b", "a"): 2}),
         **TEXT,
