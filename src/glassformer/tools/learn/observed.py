@@ -22,6 +22,7 @@ __all__ = [
 
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 _SHOWN = 4  # numbers of a row
+_LISTED = 6  # numbers of a value that is shown whole
 
 
 def equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
@@ -73,7 +74,7 @@ def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
         return f"The shape of your {name} is {value.shape}; right is {right.shape}."
     if value.dtype.kind != right.dtype.kind:
         return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
-    if value.size <= 6:
+    if value.size <= _LISTED:
         shown, expected = _both_listed(value.tolist(), right.tolist())
         return f"Your {name}: {shown}; right is {expected}."
     wrong = np.argwhere(~_close(value, right))
@@ -190,11 +191,11 @@ def _seen_numbers(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterat
         yield f"Your numbers have about {digits} right digits. {cause}."
     elif value.size > 1 and (relation := _relation(value.reshape(-1), right.reshape(-1))):
         yield f"Each number of your {name} is {relation}."
-    elif value.size > 1 and np.allclose(np.sort(value, None), np.sort(right, None)):
+    elif value.size > _LISTED and np.allclose(np.sort(value, None), np.sort(right, None)):
         yield f"The right numbers stand in other places of your {name}."
     elif value.ndim > 1 and (words := _by_row(value, right)):
         yield f"Each row of your {name} is {words}."
-    elif part := _part(wrong):
+    elif value.size > _LISTED and (part := _part(wrong)):
         yield f"In your {name}, {part}."
     elif value.size > 1 and (value.argsort(-1) == right.argsort(-1)).all():
         yield f"The order of the numbers in each row of your {name} is right, their sizes are not."
