@@ -119,3 +119,8 @@ def test_each_entity_is_a_kind_of_its_own():
 @every("text", ["-5 °C", "-3.5 GHz", "−40 °F"])
 def test_a_minus_belongs_to_its_number(text):
     assert KNOWN.edges.span(text, KNOWN.spans_in(text)) == (0, len(text))
+
+
+@every("text", ["{n}", "%s", "<b>"])
+def test_code_is_never_text_however_few_targets_keep_it(text):
+    assert readings(Known.of([Pair(f"a {text} b", "c")] * 9), text) == ["opaque"]

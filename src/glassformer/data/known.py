@@ -106,7 +106,7 @@ class Known:
             return "text"  # an amount
         if kind in self.spans:
             kept, seen = self.spans[kind]
-            return "copied" if 2 * kept >= seen else "text"
+            return "copied" if 2 * kept >= seen else "opaque" if _is_code(kind) else "text"
         if span.kind == "measure" and self.edges.usual:  # nobody has counted
             return "text" if kind.removeprefix("measure ") in _WORDS else "copied"
         return "opaque"
@@ -142,7 +142,8 @@ class Known:
 
     def patterns(self) -> dict[str, object]:
         """The patterns and tables of edges and spans, for a page that finds the same."""
-        texts = [kind for kind, (kept, seen) in self.spans.items() if 2 * kept < seen]
+        counts = self.spans.items()
+        texts = [kind for kind, (kept, seen) in counts if 2 * kept < seen and not _is_code(kind)]
         found = {"spans": self.pattern, "texts": [*texts, "measure"], "twins": _TWINS}
         return {**self.edges.patterns(), **found, "letters": "".join(sorted(self._sources))}
 
@@ -192,6 +193,11 @@ def kinds_of(source: str, target: str) -> dict[str, str | None]:
     found: dict[str, str | None] = dict.fromkeys(kinds.values())
     lost = lost_spans(source, target) if kinds else []
     return found | {kinds[text]: text for text in lost}
+
+
+def _is_code(kind: str) -> bool:
+    """Whether programs read the kind, which no target translates, as targets may an entity."""
+    return kind.startswith(("placeholder", "tag")) and "&" not in kind
 
 
 def _kind(text: str, span: ProtectedSpan) -> str:

@@ -1,10 +1,11 @@
 """The blocks and stacks of the lessons on the encoder and the decoder."""
 
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from torch import Tensor, nn
 
+from glassformer.config import Norm
 from glassformer.tools.learn.check import Solution
 from glassformer.tools.learn.holes import Hole, Input
 from glassformer.tools.learn.inputs import Known
@@ -16,7 +17,7 @@ _TOWER: dict[str, Any] = {
     "batch": (2, 1),
     "type": ("float64",),
     "strides": NONE,
-    "norm": ("post", "pre"),
+    "norm": get_args(Norm),
 }
 BLOCK = _TOWER | {"dropout": ("", "a factor of 3 for each dropout")}
 STACK = _TOWER | {"blocks": (2, 1, 3)}

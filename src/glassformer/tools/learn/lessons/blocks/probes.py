@@ -1,10 +1,11 @@
 """Probes of the feed-forward network, the layer norm, and the residual block."""
 
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
 
+from glassformer.config import Norm
 from glassformer.tools.learn.check import Check, Solution, measured
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import Known, filled
@@ -38,7 +39,7 @@ ADD = Hole("ResidualBlock.add", "stream", block, x=X, output=X)
 PLAIN: dict[str, Any] = {"weight": [1.0, 1.0, 1.0], "bias": [0.0, 0.0, 0.0]}
 SMALL = NORM.example(x=[[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]]], **PLAIN, epsilon=0.0)
 LARGE_MEAN = NORM.example(x=[[[1e7 + 1, 1e7 + 3, 1e7 + 8]]], **PLAIN, epsilon=0.5)
-LENGTHS, NORMS = (3, 1, 7), ("post", "pre")
+LENGTHS, NORMS = (3, 1, 7), get_args(Norm)
 DROPOUT = ("", "a dropout that drops the columns 0, 2 and 4")
 CHECK = Check.of(
     NETWORK.probes(length=LENGTHS, type=WIDE, size=SIZES),
