@@ -124,3 +124,10 @@ def test_a_minus_belongs_to_its_number(text):
 @every("text", ["{n}", "%s", "<b>"])
 def test_code_is_never_text_however_few_targets_keep_it(text):
     assert readings(Known.of([Pair(f"a {text} b", "c")] * 9), text) == ["opaque"]
+
+
+@every(("text", "is_read"), [("3/15/2002", True), ("$5", True), ("5", False), ("5 – 7", False)])
+def test_a_text_of_numbers_is_read_if_the_training_had_its_shape(text, is_read):
+    known = Known.of([Pair("1/20/98", "20.1.98"), Pair("$12", "12 $")] * 9)
+    assert known.reads_number(text) is is_read
+    assert Known().reads_number(text)

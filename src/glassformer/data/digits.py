@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from glassformer.data.words import UNSPACED_CLASS
 
-__all__ = ["RAISED", "joints_of", "unknown_numbers"]
+__all__ = ["RAISED", "joints_of", "number_shape", "unknown_numbers"]
 
 RAISED = "²³¹⁰⁴-⁹"
 """The raised digits of notes and powers, as a class."""
@@ -38,6 +38,15 @@ def joints_of(text: str) -> set[str]:
     joints = (joint for joint in _JOINT.findall(shape) if (joint[0], joint[2]) in _SIDES)
     signed = {left + sign + right for left, signs, right in joints for sign in signs or [""]}
     return runs | units | signed
+
+
+def number_shape(text: str) -> str:
+    """A text with "0" for each run of digits.
+
+    >>> number_shape("$1,250.00 – 3/15/2002")
+    '$0,0.0 – 0/0/0'
+    """
+    return re.sub(r"\d+", "0", text)
 
 
 def unknown_numbers(joints: Collection[str]) -> str:

@@ -16,11 +16,12 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 from glassformer.data.corpus import Pair
-from glassformer.data.digits import RAISED, joints_of, unknown_numbers
+from glassformer.data.digits import RAISED, joints_of, number_shape, unknown_numbers
 from glassformer.data.edges import USUAL, Edges
 from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
 from glassformer.data.tokenizer import SPACE, Tokenizer
+from glassformer.data.words import has_letters
 
 __all__ = ["Known", "Reading", "kinds_of"]
 
@@ -40,7 +41,8 @@ class Known:
 
     ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
     ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
-    ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30".
+    ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30". ``shapes``
+    are the shapes of sources without letters.
 
     >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
     >>> known.spans
@@ -53,15 +55,18 @@ class Known:
     edges: Edges = field(default_factory=Edges)
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     joints: tuple[str, ...] | None = None
+    shapes: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> "Known":
         """The counts of the pairs, each of which counts once for a character or a kind."""
         counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-        kept, seen, joints, sources = Counter[str](), Counter[str](), Counter[str](), []
+        kept, seen, joints, shapes = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+        sources = []
         for pair in pairs:
             sources.append(pair.source)
             joints.update(joints_of(pair.source))
+            shapes.update([] if has_letters(pair.source) else [number_shape(pair.source.strip())])
             for count, side in zip(counts, pair, strict=True):
                 count.update({*side})
             for kind, lost in kinds_of(*pair).items():
@@ -70,8 +75,8 @@ class Known:
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
-        learnt = tuple(sorted(joint for joint in joints if joints[joint] >= least))
-        return cls((next(known), next(known)), Edges.of(sources), ratios, learnt)
+        forms = (tuple(sorted(x for x in each if each[x] >= least)) for each in (joints, shapes))
+        return cls((next(known), next(known)), Edges.of(sources), ratios, *forms)
 
     @classmethod
     def of_tokenizers(cls, source: Tokenizer, target: Tokenizer) -> "Known":
@@ -94,10 +99,15 @@ class Known:
         for kind, (kept, seen) in self.spans.items():
             before = spans.get(kind, (0, 0))
             spans[kind] = before[0] + kept, before[1] + seen
-        joints = None  # a parent without counts may know all
-        if self.joints is not None and parent.joints is not None:
-            joints = tuple(sorted({*self.joints, *parent.joints}))
-        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans, joints)
+        forms = (
+            None if one is None or two is None else tuple(sorted({*one, *two}))
+            for one, two in ((self.joints, parent.joints), (self.shapes, parent.shapes))
+        )  # a parent without counts may know all
+        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans, *forms)
+
+    def reads_number(self, text: str) -> bool:
+        """Whether the training had sources of the shape of a text without letters."""
+        return self.shapes is None or number_shape(text) in self.shapes
 
     def reads(self, text: str, span: ProtectedSpan) -> Reading:
         """How the model reads a span of ``text``."""
@@ -145,7 +155,12 @@ class Known:
         counts = self.spans.items()
         texts = [kind for kind, (kept, seen) in counts if 2 * kept < seen and not _is_code(kind)]
         found = {"spans": self.pattern, "texts": [*texts, "measure"], "twins": _TWINS}
-        return {**self.edges.patterns(), **found, "letters": "".join(sorted(self._sources))}
+        return {
+            **self.edges.patterns(),
+            **found,
+            "letters": "".join(sorted(self._sources)),
+            "shapes": self.shapes,
+        }
 
     def with_twins(self, line: Normalised) -> Normalised:
         """The line, with each unknown character in a form that the model knows, if there is one."""

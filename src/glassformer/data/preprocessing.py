@@ -298,7 +298,8 @@ class _Cutter:
         read, capitals = self._read(text[first:last], marks)
         marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
-        if bare.strip() and (self.preprocessing.reads_numbers or has_letters(bare)):
+        reads_numbers = self.preprocessing.reads_numbers and (known or _USUAL).reads_number(bare)
+        if bare.strip() and (reads_numbers or has_letters(bare)):
             places = places[first : last + 1]
             accelerator = accelerator if key and first < key < last else ""
             opaque = any(spans[span] == "opaque" for span in inside)

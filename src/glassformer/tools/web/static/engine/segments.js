@@ -36,6 +36,7 @@ export class Preprocessing {
     this.cells = cutting && [cutting.rowCell, cutting.cell].map((each) => new RegExp(each, "gu"));
     this.letters = cutting?.letters && new Set(cutting.letters);
     this.twins = cutting?.twins;
+    this.shapes = cutting?.shapes;
     this.code = cutting && new RegExp(cutting.code, "gu");
     this.mark = cutting && new RegExp(cutting.mark, "uy");
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
@@ -197,7 +198,9 @@ export class Preprocessing {
     const read = text.slice(from, start + letters.findLastIndex(seen) + 1);
     const [first, last] = this.edges?.span(read, this.numbers) ?? [0, read.length];
     const core = read.slice(first, last);
-    if (!core || !(this.numbers || hasLetters(core))) return [];
+    const shape = core.replace(/\p{Nd}+/gu, "0");
+    const isNumber = this.numbers && (this.shapes?.includes(shape) ?? true);
+    if (!core || !(isNumber || hasLetters(core))) return [];
     const part = places.slice(from + first, from + last + 1);
     return [{ text: core, places: part, capitals: false }];
   }
