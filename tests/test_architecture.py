@@ -77,7 +77,7 @@ CORE = {
 }
 # The lines that stood when the last issue landed, docstrings and blank lines counted. ROOM above
 # them is for people from outside; a new number is a commit that says what the lines buy.
-BUDGET = {"src, Python": 41103, "core": 5882, "pages": 7502}
+BUDGET = {"src, Python": 41136, "core": 5883, "pages": 7505}
 ROOM = 1.03
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {

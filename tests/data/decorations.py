@@ -10,7 +10,7 @@ A family draws from a :class:`random.Random`, so that it serves properties and c
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias
@@ -814,7 +814,8 @@ def _families() -> Iterator[Family]:
     yield _of_frames("quotes around", quotes_around)
     yield _of_frames("nesting", nested)
     for name, forms in FRAMES.items():
-        yield _of_frames(name, lambda draw, forms=forms: drawn(draw, forms))
+        family = _of_frames(name, lambda draw, forms=forms: drawn(draw, forms))
+        yield replace(family, stub=f"{SLOT} {SLOT}" in forms)  # of texts that end in a full stop
     yield Family("accelerators", accelerators, "inside")
     yield Family("twins of characters", twins_of_characters)
     yield Family("numbers with a unit letter", numbers_with_a_unit_letter, stub=True)
