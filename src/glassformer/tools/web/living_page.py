@@ -114,7 +114,8 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     joint = source.serialized == target.serialized and source.prefix == target.prefix
     lengths = bundle.source_lengths
     from_language, to_language = bundle.languages or (None, None)
-    texts = list(dict.fromkeys([*texts, *bundle.examples]))[:_CHECKS]
+    examples = (text for text in bundle.examples if _reads(bundle, text))
+    texts = list(dict.fromkeys([*texts, *examples]))[:_CHECKS]
     first = trace(bundle, texts[0]) if texts else None
     return {
         "languages": bundle.languages,
@@ -178,8 +179,13 @@ def _random(bundle: Bundle) -> list[str]:
     draw = random.Random(tokenizer.vocab_size)
     ids = range(tokenizer.vocab_size)
     drawn = [tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(100)]
-    rows = bundle.preprocessing.segments(drawn, tokenizer, limit=LONGEST_SOURCE)
-    return list(islice((text for text, row in zip(drawn, rows, strict=True) if row), _CHECKS))
+    return list(islice((text for text in drawn if _reads(bundle, text)), _CHECKS))
+
+
+def _reads(bundle: Bundle, text: str) -> bool:
+    """Whether the model reads a part of a text."""
+    cut = bundle.preprocessing.segments
+    return any(cut([text], bundle.source_tokenizer, limit=LONGEST_SOURCE, protect=True))
 
 
 def _checks(bundle: Bundle, texts: Sequence[str]) -> list[dict[str, Any]]:
