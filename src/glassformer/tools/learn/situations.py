@@ -79,6 +79,7 @@ SIZES = (1.0, 100.0, 0.01, 0.0)
 """The factors of inputs in float64; 0 makes all scores equal."""
 WIDE = ("float64", "float32")
 """The types of a hole whose right solutions may have tensors of the default type inside."""
+TRAINED = "asked twice: the weights change between"
 NONE = ("",)
 """The values of an axis that does not apply."""
 LEFT_OUT: Any = object()
@@ -90,6 +91,8 @@ class Situation:
 
     def __init__(self, axes: Mapping[str, Any], made: dict[object, Any], earlier: int = 0) -> None:
         self.axes, self.made, self.earlier = axes, made, earlier
+        self.drawn: dict[str, tuple[Tensor, Tensor]] = {}
+        """The leaf of each name, and the tensor of the solution, for a second asking."""
 
     def __getattr__(self, axis: str) -> Any:
         return self.axes[axis]
@@ -110,8 +113,11 @@ class Situation:
         values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
         leaf = self._laid(self._typed(values).clone())
         if not self.axes["gradients"]:
-            running().leaves[name] = leaf.requires_grad_()
-        return given(leaf, name)
+            leaf.requires_grad_()
+        leaf, tensor = self.drawn.setdefault(name, (leaf, given(leaf, name)))
+        if not self.axes["gradients"]:
+            running().leaves[name] = leaf
+        return tensor
 
     def tokens(self, name: str, length: int, vocab: int, pad: int) -> Tensor:
         """Token ids of every kind; id 0 and the last id are words, and padding is as it comes."""
@@ -181,6 +187,7 @@ def situations(
     types = tuple(each for each in every["type"] if each != LOW) or (LOW,)
     rows = covering(tuple((every | {"type": types}).items()))
     elsewhere = [rows[0] | {"device": device}] if device else []
+    elsewhere += [rows[0] | {"asked": TRAINED}] if len(every["mode"]) > 1 else []
     if len(types) < len(every["type"]):
         elsewhere.append(rows[0] | {"type": LOW})
     fixed, shared = {axis for axis, values in axes.items() if len(values) == 1}, _Shared()
@@ -208,6 +215,8 @@ def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
         if row.get("device"):
             meet = _meet(hole, solution, Situation(row, made))
             return {"You make tensors on another device than the inputs": meet}
+        if row["asked"] == TRAINED:
+            return _trained(hole, solution, Situation(row, made))
         first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
         kept = [each.clone() for each in first]
         values = hole(solution, Situation(row, made))
@@ -234,6 +243,24 @@ def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
     for each in answer:
         each.untyped_storage().fill_(1)  # type: ignore[attr-defined]
     return [each.detach() for each in answer]
+
+
+def _trained(hole: Hole, solution: Solution, s: Situation) -> Mapping[str, object]:
+    """The values of a second asking with the same tensors, after a change of all weights."""
+    with _apart():
+        hole(solution, s)
+    parts = [each for each in s.made.values() if isinstance(each, nn.Module)]
+    weights = [weight for part in parts for weight in part.parameters()]
+    before = [weight.detach().clone() for weight in weights]
+    with torch.no_grad():
+        for weight in weights:
+            weight.mul_(1.5)
+    try:
+        return {**hole(solution, s)}
+    finally:
+        with torch.no_grad():
+            for weight, old in zip(weights, before, strict=True):
+                weight.copy_(old)
 
 
 def _meet(hole: Hole, solution: Solution, s: Situation) -> bool:
