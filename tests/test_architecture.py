@@ -77,7 +77,7 @@ CORE = {
 }
 # The lines that stood when the last issue landed, docstrings and blank lines counted. ROOM above
 # them is for people from outside; a new number is a commit that says what the lines buy.
-BUDGET = {"src, Python": 41142, "core": 5883, "pages": 7505}
+BUDGET = {"src, Python": 41169, "core": 5883, "pages": 7505}
 ROOM = 1.03
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
@@ -421,7 +421,7 @@ def test_the_tables_of_reading_name_the_core():
 
 def test_the_package_keeps_to_its_budget_of_lines():
     files = {
-        "src, Python": 41142{*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")},
+        "src, Python": {*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")},
         "core": core(),
         "pages": {path for path in PACKAGE.glob("tools/web/static/**/*.*") if path.is_file()},
     }
