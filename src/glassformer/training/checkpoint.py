@@ -67,6 +67,10 @@ class RunState:
     validations: list[dict[str, Any]] = field(default_factory=list)  # records of the metrics
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 
+    def __post_init__(self) -> None:
+        if self.precision == "bf16":  # its name until 27 November 2026
+            self.precision = "bfloat16"
+
 
 def checkpoint_of(directory: Path, update: int) -> Path:
     """The path of the checkpoint of an update, which may be absent."""

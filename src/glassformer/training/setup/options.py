@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from glassformer.config import (
     BEAM,
@@ -258,6 +258,11 @@ class MachineOptions(Options):
     pairs and subwords."""
     beam: int = Field(default=BEAM, ge=1, le=MOST_BEAM)
     """Number of hypotheses in the beam search of the final scores."""
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _take_the_former_name(cls, name: object) -> object:
+        return "bfloat16" if name == "bf16" else name
 
 
 # pydantic takes the fields of the last base first; --help shows them in that order.
