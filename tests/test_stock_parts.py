@@ -4,6 +4,7 @@
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -105,11 +106,18 @@ def test_exports_refuse_a_bundle_of_own_parts(load, tmp_path, export):
         export(bundle, tmp_path / "out")
 
 
-def test_the_engine_ctranslate2_refuses_it(load, bundle_directory):
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_engine_ctranslate2_refuses_it(load, tmp_path, bundle_directory, kept):
     """Also if an earlier conversion of the bundle's own weights is kept."""
-    Translator.load(bundle_directory, device="cpu", engine="ctranslate2")
+    directory = tmp_path / "bundle"
+    directory.mkdir()
+    for file in Path(bundle_directory).glob("*.*"):
+        (directory / file.name).write_bytes(file.read_bytes())
+    if kept:
+        Translator.load(directory, device="cpu", engine="ctranslate2")
     bundle = load().bundle
     rotary(bundle.model)
 
     with pytest.raises(UsageError, match=f"{ROTARY}, which CTranslate2 does not know"):
-        Translator.of(bundle, engine="ctranslate2")
+        Translator.of(bundle, directory, engine="ctranslate2")
+    assert (directory / "ctranslate2").exists() == kept

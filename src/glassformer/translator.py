@@ -126,6 +126,7 @@ class Translator:
         )
         return cls.of(
             bundle.between(*languages),
+            Path(directory),
             engine=engine,
             quantization=settings.get("quantization", "float32"),
             parts=parts,
@@ -135,17 +136,18 @@ class Translator:
     def of(
         cls,
         bundle: Bundle,
+        directory: Path,
         *,
         engine: str = "torch",
         quantization: str = "float32",
         parts: Parts = FAST,
     ) -> "Translator":
-        """The translator of a bundle that :func:`load_bundle` has read.
+        """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
 
         ``engine="ctranslate2"`` (of the extra ``ctranslate2``) gives torch's translations faster.
-        CTranslate2 converts the model at the first call, and the user's cache keeps the conversion.
-        "auto" takes torch for a GPU, other ``parts`` and bfloat16 weights, and if CTranslate2 is
-        absent or fails.
+        CTranslate2 converts the model at the first call, and keeps the conversion in ``directory``.
+        "auto" keeps it in the user's cache, and takes torch for a GPU, other ``parts`` and bfloat16
+        weights, and if CTranslate2 is absent or fails.
         ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster than its
         "float32"; scores and some translations differ a little. Torch has "float32" and "bfloat16".
         ``parts`` are the forms that torch runs; the bundle's model consists of these forms.
@@ -166,7 +168,7 @@ class Translator:
         if engine == "torch":
             return translator
         load: Callable[..., Engine] = resolve_name(_ENGINES[engine])
-        loaded = load(bundle, translator._torch_engine, quantization=quantization)
+        loaded = load(bundle, directory, translator._torch_engine, quantization=quantization)
         return replace(translator, engine=loaded)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,6 @@ another translation although the hashes are as they were is a fault of the progr
 """
 
 import json
-import os
 import random
 import shutil
 import tempfile
@@ -33,7 +32,7 @@ from glassformer.tools.interchange.ctranslate2.package import import_ctranslate2
 
 TEXTS = ["a dog runs", "ein Hund rennt", "two cats sit in the snow"] * 3
 FILES = ("config.json", "model.safetensors", "tokenizer.model")
-CONVERTED = "glassformer/ctranslate2/*/*"  # a bundle's directory is the cache too
+CONVERTED = "ctranslate2/*/*"  # the files of the conversion that a bundle keeps
 
 Alteration = Callable[[Path, random.Random], str]
 
@@ -136,7 +135,7 @@ def forge_hashes(directory: Path) -> None:
 
 def forge_manifest(directory: Path) -> None:
     """The same for the kept conversion; ``config.json`` stays, which the conversion belongs to."""
-    for manifest in directory.glob(f"glassformer/ctranslate2/*/{MANIFEST}"):
+    for manifest in directory.glob(f"ctranslate2/*/{MANIFEST}"):
         manifest.unlink()
         write_manifest(manifest.parent)
 
@@ -150,7 +149,6 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
     with tempfile.TemporaryDirectory() as temporary:
         whole, altered, output = (Path(temporary, name) for name in ("whole", "altered", "output"))
         make_bundle(whole)
-        os.environ["XDG_CACHE_HOME"] = str(whole)
         load_bundle(whole)  # it loads modules, once for all forks
         import_ctranslate2()
         for engine in ("torch", "ctranslate2"):  # the second keeps its conversion
@@ -160,7 +158,6 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
         right = output.read_text()
         for number in range(tries):
             shutil.copytree(whole, altered)
-            os.environ["XDG_CACHE_HOME"] = str(altered)
             [place] = draw.choices(range(len(names)), shares)
             done = kinds[place](altered, draw)
             forged, on_conversion = number % 2 == 1, kinds[place] is changed_conversion

@@ -12,13 +12,6 @@ SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings."
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """A cache of the test's own; gives the directory of the conversions."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "glassformer" / "ctranslate2"
-
-
 @pytest.fixture(scope="session")
 def tokenizers():
     """Of the source, of the target; and one for both."""

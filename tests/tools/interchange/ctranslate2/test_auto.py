@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import shutil
 import stat
 import sys
@@ -23,8 +22,15 @@ from tests.tables import every
 TEXTS = ["A dog runs.", "", "An old hat."]
 
 
-def auto(directory, engine="auto", **options) -> Translator:
-    return Translator.load(directory, device="cpu", engine=engine, **options)
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own; gives the directory of the conversions."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "glassformer" / "ctranslate2"
+
+
+def auto(directory, **options) -> Translator:
+    return Translator.load(directory, device="cpu", engine="auto", **options)
 
 
 @every(
@@ -57,20 +63,22 @@ def test_without_the_package_torch_translates_and_int8_is_an_error(bundle_of, ca
 
 
 def test_a_conversion_stands_in_the_cache_alone(bundle_of, cache, monkeypatch):
-    """It is made once, for this user, by both engines."""
+    """It is made once, for this user; a model that a stranger put into the bundle is not read."""
     directory = bundle_of()
+    Translator.load(directory, device="cpu", engine="ctranslate2")
+    [theirs] = (directory / "ctranslate2").iterdir()
+    (theirs / "model.bin").write_bytes(b"a stranger's")
     before = sorted(path.name for path in directory.iterdir())
 
     expected = auto(directory).translate(TEXTS)
 
     assert sorted(path.name for path in directory.iterdir()) == before
-    assert len(list(cache.iterdir())) == 1
+    assert [path.name for path in cache.iterdir()] == [theirs.name]
     if os.name != "nt":
         for folder in (cache, cache.parent):
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     monkeypatch.delattr(ctranslate2_load, "export_ctranslate2")
     assert auto(directory).translate(TEXTS) == expected
-    assert auto(directory, engine="ctranslate2").translate(TEXTS) == expected
 
 
 def test_the_weights_in_memory_decide_and_not_the_files(bundle_of, cache):
@@ -79,7 +87,9 @@ def test_the_weights_in_memory_decide_and_not_the_files(bundle_of, cache):
     bundle = load_bundle(directory)
     with torch.no_grad():
         bundle.model.output_bias[40] += 50.0
-    loaded = [Translator.of(each, engine="auto") for each in (bundle, load_bundle(directory))]
+    loaded = [
+        Translator.of(each, directory, engine="auto") for each in (bundle, load_bundle(directory))
+    ]
 
     assert len(list(cache.iterdir())) == 2
     assert loaded[0].translate(TEXTS) != loaded[1].translate(TEXTS)
@@ -145,9 +155,6 @@ def test_where_ctranslate2_cannot_translate_torch_does_and_one_line_says_why(
     assert {translator.engine_name for translator in translators} == {"torch"}
     [said] = capfd.readouterr().err.splitlines()
     assert said.startswith(f"glassformer: engine torch translates: {line}")
-    if "memory" not in line and "start token" not in line:
-        with pytest.raises(InputError, match=re.escape(line)):
-            auto(directory, engine="ctranslate2")
 
 
 def test_a_model_that_goes_away_later_leaves_torch(bundle_of, cache, capfd):

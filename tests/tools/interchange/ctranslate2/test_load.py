@@ -1,5 +1,6 @@
-"""The converted model in the cache: made once, made anew for other weights; the workers."""
+"""The converted model beside the bundle: made once, made anew for other weights; the workers."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -34,7 +35,7 @@ def loaded(directory, quantization="float32") -> Translator:
     return Translator.load(directory, device="cpu", engine="ctranslate2", quantization=quantization)
 
 
-def test_a_conversion_is_kept_for_its_weights(bundle_of, cache, conversions):
+def test_a_conversion_is_kept_until_the_weights_change(bundle_of, conversions):
     directory = bundle_of(output_bias=True)
     first = loaded(directory).translate(["A dog."], beam=1)
 
@@ -48,8 +49,8 @@ def test_a_conversion_is_kept_for_its_weights(bundle_of, cache, conversions):
     assert loaded(directory).translate(["A dog."], beam=1) != first
     loaded(directory, "int8")
     assert conversions == ["float32", "float32", "int8"]
-    kept = sorted(path.name.split("-")[0] for path in cache.iterdir())
-    assert kept == ["float32", "float32", "int8"]  # nothing half-made is left
+    kept = sorted(path.name.split("-")[0] for path in (directory / "ctranslate2").iterdir())
+    assert kept == ["float32", "int8"]  # the outdated one is gone, and nothing half-made is left
 
 
 def flip(path):
@@ -69,12 +70,10 @@ def flip(path):
     ],
     ids=["without the model", "without hashes", "no hash", "cut hashes", "with another bit"],
 )
-def test_a_damaged_conversion_is_an_error_until_it_is_deleted(
-    bundle_of, cache, conversions, damage
-):
+def test_a_damaged_conversion_is_an_error_until_it_is_deleted(bundle_of, conversions, damage):
     directory = bundle_of()
     loaded(directory)
-    [folder] = cache.iterdir()
+    [folder] = (directory / "ctranslate2").iterdir()
     damage(folder)
 
     with pytest.raises(InputError) as caught:
@@ -88,21 +87,21 @@ def test_a_damaged_conversion_is_an_error_until_it_is_deleted(
     assert conversions == ["float32", "float32"]
 
 
-def test_a_conversion_that_another_process_makes_meanwhile_is_taken(bundle_of, cache, monkeypatch):
+def test_a_conversion_that_another_process_makes_meanwhile_is_taken(bundle_of, monkeypatch):
     directory = bundle_of()
     real = ctranslate2_load.write_manifest
 
     def overtaken(unfinished):
         real(unfinished)
-        shutil.copytree(unfinished, cache / name)
+        shutil.copytree(unfinished, directory / "ctranslate2" / name)
 
     name = ctranslate2_load._name(load_bundle(directory), "float32")
     monkeypatch.setattr(ctranslate2_load, "write_manifest", overtaken)
     assert loaded(directory).engine.workers.directory.name == name
-    assert [path.name for path in cache.iterdir()] == [name]
+    assert [path.name for path in (directory / "ctranslate2").iterdir()] == [name]
 
 
-def test_a_conversion_that_is_cut_off_is_never_used(bundle_of, cache, monkeypatch):
+def test_a_conversion_that_is_cut_off_is_never_used(bundle_of, monkeypatch):
     directory = bundle_of()
 
     def killed(_):
@@ -111,7 +110,7 @@ def test_a_conversion_that_is_cut_off_is_never_used(bundle_of, cache, monkeypatc
     monkeypatch.setattr(ctranslate2_load, "write_manifest", killed)
     with pytest.raises(KeyboardInterrupt):
         loaded(directory)
-    assert not list(cache.iterdir())
+    assert not list((directory / "ctranslate2").iterdir())
 
 
 def test_what_fails_at_a_sentence_is_an_error(bundle_of, monkeypatch):
@@ -132,6 +131,42 @@ def test_what_ctranslate2_can_never_load_is_an_error(tmp_path):
 
     with pytest.raises(InputError, match=r"CTranslate2 cannot load this model .*take engine torch"):
         workers.many.translate_batch([["a"]])
+
+
+def test_a_folder_behind_a_link_is_left_alone(bundle_of, tmp_path):
+    directory = bundle_of()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "float32-of-another").mkdir(parents=True)
+    (directory / "ctranslate2").symlink_to(elsewhere)
+
+    assert loaded(directory).engine.workers.directory.parent != directory / "ctranslate2"
+    assert [path.name for path in elsewhere.iterdir()] == ["float32-of-another"]
+
+
+def test_a_bundle_that_cannot_be_written_to_is_converted_elsewhere(
+    bundle_of, monkeypatch, tmp_path
+):
+    directory = bundle_of()
+    (directory / "ctranslate2").write_text("in the way")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(ctranslate2_load.tempfile, "tempdir", str(elsewhere))
+
+    translator = loaded(directory)
+
+    assert translator.translate(["A dog."])[0].text
+    assert len(list(elsewhere.iterdir())) == 1
+    del translator
+    assert not list(elsewhere.iterdir())
+
+    def full(_, place, **__):
+        (place / "model.bin").touch()
+        raise OSError(errno.ENOSPC, "No space left on device", str(place))
+
+    monkeypatch.setattr(ctranslate2_load, "export_ctranslate2", full)
+    with pytest.raises(OSError, match="No space left"):
+        loaded(directory)
+    assert not list(elsewhere.iterdir())
 
 
 def test_without_the_package_the_extra_is_named(bundle_of, monkeypatch, tmp_path):
@@ -168,7 +203,7 @@ def test_cuda_without_a_device_is_an_error(bundle_of, monkeypatch):
     with pytest.raises(
         InputError, match="device cuda: CTranslate2 finds no such device; give device"
     ):
-        ctranslate2_load.load_ctranslate2(translator.bundle, engine)
+        ctranslate2_load.load_ctranslate2(translator.bundle, directory, engine)
 
 
 def test_one_core_has_one_worker_for_all(bundle_of, monkeypatch):

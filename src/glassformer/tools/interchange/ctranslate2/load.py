@@ -1,12 +1,15 @@
 """Loads a bundle as a CTranslate2 engine, and converts the model at the first load.
 
-The user's cache keeps the converted model, because nobody else can put a model there. Its name,
-QUANTIZATION-HASH, depends on the loaded bundle, so that changed weights get a new conversion. A
-manifest holds the hashes of the converted files, so that loading finds damage.
+Engine ``ctranslate2`` keeps the converted model in the bundle, or in a temporary directory if the
+bundle is read-only. Engine ``auto`` keeps it in the user's cache, where nobody else can put a
+model. Its name, QUANTIZATION-HASH, depends on the loaded bundle, so that changed weights get a new
+conversion. A manifest holds the hashes of the converted files, so that loading finds damage.
 """
 
 import hashlib
 import os
+import shutil
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -44,15 +47,21 @@ _IN_USE = 3600.0  # seconds since the last load in which the cache keeps any con
 
 
 def load_ctranslate2(
-    bundle: Bundle, torch_engine: Engine, *, quantization: str = "float32"
+    bundle: Bundle,
+    directory: Path | None,
+    torch_engine: Engine,
+    *,
+    quantization: str = "float32",
 ) -> CTranslate2Engine:
-    """The engine for the bundle, on the device of the bundle's model.
+    """The engine for the bundle in ``directory``, on the device of the bundle's model.
+
+    If ``directory`` is None, the user's cache keeps the converted model.
 
     Raises:
         UsageError: this machine or CTranslate2 does not know the quantization or an option of the
             model, or the model has own parts.
-        InputError: ctranslate2 is not installed or finds no CUDA device, a kept conversion is
-            damaged, or the cache cannot take a new conversion.
+        InputError: ctranslate2 is not installed or finds no CUDA device, or a kept conversion is
+            damaged.
     """
     ctranslate2 = import_ctranslate2()
     check_choice("quantization", quantization, QUANTIZATIONS)
@@ -66,14 +75,13 @@ def load_ctranslate2(
             f"quantization {quantization!r}: on this machine's {device.type} CTranslate2 computes"
             f" in {', '.join(sorted(supported))}"
         )
-    try:
-        model = _converted(bundle, quantization)
-    except OSError as error:
-        place = f"{error.filename}: {error.strerror}"
-        raise InputError(f"{place}: name another directory in XDG_CACHE_HOME") from error
+    if directory is None:
+        model, temporary = _kept_in_cache(bundle, quantization), False
+    else:
+        model, temporary = _kept_in_bundle(bundle, directory / _FOLDER, quantization)
     threads = _MOST_THREADS if bundle.model.config.d_model >= LARGE else 1
     return CTranslate2Engine(
-        Workers(model, device, quantization, most_threads=threads),
+        Workers(model, device, quantization, temporary=temporary, most_threads=threads),
         token_names(bundle.source_tokenizer),
         token_names(bundle.target_tokenizer),
         Vocabulary.of(bundle.target_tokenizer),
@@ -82,25 +90,49 @@ def load_ctranslate2(
     )
 
 
-def load_auto(bundle: Bundle, torch_engine: Engine, *, quantization: str) -> Engine:
-    """The engine of a converted model, or else ``torch_engine``.
+def load_auto(bundle: Bundle, _: Path, torch_engine: Engine, *, quantization: str) -> Engine:
+    """The engine of a converted model in the user's cache, or else ``torch_engine``.
 
     If CTranslate2 is installed but fails, a line on standard error says why torch translates. A
     quantization that torch lacks raises the errors of :func:`load_ctranslate2` instead.
     """
-    load = partial(load_ctranslate2, bundle, torch_engine, quantization=quantization)
+    load = partial(load_ctranslate2, bundle, None, torch_engine, quantization=quantization)
     if quantization != "float32":
         return load()
     if find_spec("ctranslate2") is None:
         return torch_engine
     try:
         return replace(load(), optional=True)
+    except OSError as error:
+        say_once(f"{error.filename}: {error.strerror}: name another directory in XDG_CACHE_HOME")
     except (MemoryError, *FAULTS) as error:
         say_once(str(error) or "memory ran out")
     return torch_engine
 
 
-def _converted(bundle: Bundle, quantization: str) -> Path:
+def _kept_in_bundle(bundle: Bundle, folder: Path, quantization: str) -> tuple[Path, bool]:
+    """The directory of the converted model, and whether it is temporary."""
+    converted = folder / _name(bundle, quantization)
+    try:
+        if not converted.exists() and folder.is_symlink():  # a link leads out of the bundle
+            raise NotADirectoryError(f"{folder} is a link")
+        folder.mkdir(exist_ok=True)
+        _convert(bundle, converted, quantization)
+    except OSError:  # the bundle belongs to another user, or its disk is read-only
+        temporary = Path(tempfile.mkdtemp(prefix="glassformer-"))
+        try:
+            export_ctranslate2(bundle, temporary, quantization=quantization)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        return temporary, True
+    for outdated in folder.glob(f"{quantization}-*"):  # models of earlier weights
+        if outdated != converted:
+            shutil.rmtree(outdated, ignore_errors=True)
+    return converted, False
+
+
+def _kept_in_cache(bundle: Bundle, quantization: str) -> Path:
     """The directory of the converted model; removes the conversions that nobody loads any more."""
     folder = private_cache(_FOLDER)
     converted = folder / _name(bundle, quantization)

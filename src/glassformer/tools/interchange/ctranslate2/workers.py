@@ -1,6 +1,8 @@
 """CTranslate2 translators of one model: one for files, one for single sentences."""
 
 import os
+import shutil
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +23,8 @@ class Workers:
 
     A file has as many workers as torch has threads. Each worker has one thread, because threads of
     one sentence would wait for each other. A single sentence has one worker with at most
-    ``most_threads`` threads. If CTranslate2 cannot load the model, InputError names the reason.
+    ``most_threads`` threads. A ``temporary`` directory is deleted together with the workers. If
+    CTranslate2 cannot load the model, InputError names the reason.
     """
 
     def __init__(
@@ -30,12 +33,15 @@ class Workers:
         device: torch.device,
         compute_type: str,
         *,
+        temporary: bool = False,
         most_threads: int = 1,
     ) -> None:
         self.directory, self._most_threads = directory, most_threads
         self._process = 0  # the process that made the translators
         self._device = device
         self._compute_type = compute_type
+        if temporary:  # when the last reference to the workers ends, or at exit
+            weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
 
     @cached_property
     def cores(self) -> int:
