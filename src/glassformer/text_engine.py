@@ -29,6 +29,7 @@ __all__ = [
     "itself",
     "torch_engine",
     "with_alternatives",
+    "without_added_stop",
     "without_run",
 ]
 
@@ -268,8 +269,8 @@ class TextEngine:
                     [
                         SegmentTranslation(
                             segment,
-                            _without_added_stop(
-                                segment, without_run(segment.text, next(decoded)), text
+                            without_added_stop(
+                                text, segment, without_run(segment.text, next(decoded))
                             ),
                             (0, 0),
                             hypothesis.score,
@@ -305,8 +306,12 @@ def without_run(source: str, target: str) -> str:
     return target if cut == target or _RUN.search(source) else cut
 
 
-def _without_added_stop(segment: Segment, target: str, text: str) -> str:
-    """The translation without a final stop that the segment lacks, if another mark follows it."""
+def without_added_stop(text: str, segment: Segment, target: str) -> str:
+    """The translation of a segment without a final stop that the model adds before another mark.
+
+    >>> without_added_stop("A dog runs?", Segment("A dog runs", range(11), []), "Ein Hund rennt.")
+    'Ein Hund rennt'
+    """
     end = segment.span[1]
     is_added = segment.text[-1:].isalnum() and text[end : end + 1] in _MARKS
     return _FULL_STOP.sub("", target) if is_added else target

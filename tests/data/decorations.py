@@ -251,6 +251,15 @@ FRAMES: dict[str, str] = {
 “␀ ␀”
 [␀ ␀]
 """,
+    "marks after a text *": r"""
+␀?
+␀!
+␀…
+␀?!
+[␀?]
+␀:
+␀;
+""",
     "dialogue dashes": r"""
 — ␀
 –␀
@@ -605,10 +614,10 @@ $x_{⟨number⟩}$
 def framed(draw: Random, pairs: Sequence[Pair], frame: str) -> Drawn:
     """A frame with known texts."""
     chosen = [draw.choice(_clear(pairs, frame, slot.start())) for slot in re.finditer(SLOT, frame)]
-    source, target = (_filled(frame, [pair[side] for pair in chosen]) for side in (0, 1))
     slots = zip(re.finditer(SLOT, frame), chosen, strict=True)
-    stopped = [_unstopped(pair, frame[slot.end() : slot.end() + 1]) for slot, pair in slots]
-    return source, [target, _filled(frame, stopped)], chosen
+    targets = [_unstopped(pair, frame[slot.end() : slot.end() + 1]) for slot, pair in slots]
+    source = _filled(frame, [pair.source for pair in chosen])
+    return source, [_filled(frame, targets)], chosen
 
 
 def _unstopped(pair: Pair, following: str) -> str:

@@ -46,6 +46,7 @@ PAIRS = tuple(
         ("Select a well-known colour", "Wähle eine hell-rote Farbe"),
         ("Copy the folder", "Kopiere den Ordner"),
         ("Search", "Suche"),
+        ("A cat sleeps", "Eine Katze schläft."),  # a model may add a full stop
     )
 )
 # Symbols in the places of spans, and spans that the translator copies.

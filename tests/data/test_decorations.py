@@ -29,6 +29,7 @@ TODAY: dict[str, tuple[int, int, int, int]] = {
     "list marks": (100, 100, 100, 100),
     "line ends": (100, 100, 100, 100),
     "sentences in brackets": (100, 100, 100, 100),
+    "marks after a text": (100, 100, 100, 100),
     "dialogue dashes": (100, 100, 100, 100),
     "rules": (100, 100, 100, 100),
     "leaders": (100, 100, 100, 100),

@@ -131,3 +131,29 @@ def test_a_text_of_numbers_is_read_if_the_training_had_its_shape(text, is_read):
     known = Known.of([Pair("1/20/98", "20.1.98"), Pair("$12", "12 $")] * 9)
     assert known.reads_number(text) is is_read
     assert Known().reads_number(text)
+
+
+@every(
+    ("text", "spans"),
+    [
+        ("CO₂", ["CO₂"]),
+        ("H₂O", ["H₂O"]),
+        ("film²", ["²"]),
+        ("film漢字film", ["漢字"]),
+    ],
+)
+def test_small_digits_of_formulas_belong_to_their_word(text, spans):
+    known = Known.of([Pair("The film on COH", "x")] * 9)
+    assert [span.text_of(text) for span in known.spans_in(text)] == spans
+
+
+def test_chinese_beside_digits_is_no_identifier():
+    known = Known.of([Pair("今天是2026年3月4日", "Heute ist der 4. März 2026")] * 9)
+    assert known.spans_in("今天是2062年4月3日") == []
+    rare = known.spans_in("今天是鑫2062年")  # one unknown character leaves its neighbours
+    assert [(each.kind, each.start, each.end) for each in rare] == [("unknown", 3, 4)]
+    assert [(each.kind, each.start) for each in known.spans_in("今天是AK70")] == [("identifier", 3)]
+
+
+def test_an_amount_is_no_placeholder_where_the_training_has_money():
+    assert readings(Known.of([Pair("for $5", "für $5")] * 9), "$7") == ["text"]

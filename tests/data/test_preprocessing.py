@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.data.corpus import Pair
 from glassformer.data.edges import Edges
 from glassformer.data.known import Known
 from glassformer.data.normaliser import normalised
@@ -165,3 +166,24 @@ def test_the_sentences_of_a_line_are_the_line():
     line = " One.  Two?! (Three.) 4. "
     assert "".join(line[slice(*span)] for span in sentence_spans(line)) == line
     assert list(sentence_spans("")) == []
+
+
+@every(
+    ("text", "read"),
+    [
+        ("9:00 AM – 5:00 PM", ["9:00 AM – 5:00 PM"]),  # the training has these capitals
+        ("THE DOG RUNS", ["The dog runs"]),
+        ('"The dog runs. A cat sleeps."', ["The dog runs.", "A cat sleeps."]),
+        ("the dog<br>a cat", ["the dog", "a cat"]),
+        ("the dog\u2028a cat\x0cthe dog", ["the dog", "a cat", "the dog"]),
+        ("the dog => a cat", ["the dog", "a cat"]),
+    ],
+)
+def test_the_model_reads_the_texts_inside_layout(text, read):
+    sources = ["The dog runs.", "A cat sleeps.", "9:00 AM – 5:00 PM", "the dog runs, a cat sleeps"]
+    tokenizer = train_tokenizer(sources * 9, vocab_size=400)
+    known = Known.of([Pair(source, source) for source in sources] * 9)
+    lengths = SourceLengths.of(sources, "en")
+    cut = Preprocessing("text", ("en", "de"), lengths, known)
+    [row] = cut.segments([text], tokenizer, limit=99, protect=True)
+    assert [segment.text for segment in row] == read

@@ -8,7 +8,7 @@ equally long run of digits; other numbers are opaque.
 import re
 from collections.abc import Collection
 
-from glassformer.data.words import UNSPACED_CLASS
+from glassformer.data.words import ALNUM, ALPHA, UNSPACED_CLASS
 
 __all__ = ["RAISED", "joints_of", "number_shape", "unknown_numbers"]
 
@@ -19,7 +19,7 @@ _JOINT = re.compile(r"(?=([a0])([^a0 ]*)([a0]))")
 _SIDES = (("0", "0"), ("a", "0"), ("0", "a"))
 # Markup, quotation marks and separators may stand beside a word.
 _SOLID = rf"[^\s<>{{}}\[\]`\\)!?;|*^\"“”„«»{UNSPACED_CLASS}]"
-_PLACES = {"0": r"\d(?!\uFE0F?\u20E3)", "a": rf"(?![{UNSPACED_CLASS}{RAISED}])[^\W\d_]"}
+_PLACES = {"0": r"\d(?!\uFE0F?\u20E3)", "a": f"(?![{RAISED}]){ALPHA}"}
 _SIGN = rf"(?:(?=_|[^\w]){_SOLID})"
 _FAR = "{0,40}"  # characters before an unknown joint
 _UNITS = "%‰°"
@@ -64,7 +64,7 @@ def unknown_numbers(joints: Collection[str]) -> str:
         signs = [*signs, *(".," if left != right else "")]  # as in "1.A", without a space
         odd = "".join(f"(?!{re.escape(sign)})" for sign in signs if sign) + _SIGN
         unknown.append(f"{_PLACES[left]}{_SIGN}{{0,9}}?{odd}{_SIGN}{{0,9}}?{_PLACES[right]}")
-    start = rf"(?<!(?![{UNSPACED_CLASS}])[^\W_])"
+    start = f"(?<!{ALNUM})"
     units = "".join(unit for unit in _UNITS if f"0{unit}" not in joints)
-    number = rf"{start}(?={_SOLID}{_FAR}?(?:{'|'.join(unknown)}))[^\W_](?:{_SOLID}*[^\W_])?"
+    number = rf"{start}(?={_SOLID}{_FAR}?(?:{'|'.join(unknown)})){ALNUM}(?:{_SOLID}*{ALNUM})?"
     return rf"{start}\d(?:[\d.,]{_FAR}\d)?[{units}]|{number}" if units else number

@@ -106,7 +106,7 @@ class Edges:
 
     @staticmethod
     def encloses(text: str) -> bool:
-        """Whether brackets or quotation marks stand around a text."""
+        """Whether a pair of signs, such as brackets, stands around a text."""
         return text[:1] in _CLOSERS and (0, len(text) - 1) in _pairs(text)
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:

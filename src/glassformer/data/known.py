@@ -21,7 +21,7 @@ from glassformer.data.edges import USUAL, Edges
 from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
 from glassformer.data.tokenizer import SPACE, Tokenizer
-from glassformer.data.words import has_letters
+from glassformer.data.words import ALNUM, UNSPACED_CLASS, has_letters
 
 __all__ = ["Known", "Reading", "kinds_of"]
 
@@ -122,7 +122,7 @@ class Known:
         return "opaque"
 
     def spans_in(self, text: str) -> list[ProtectedSpan]:
-        """The protected spans, and the words and signs with characters that the model lacks."""
+        """The protected spans, and the words, signs and numbers that the model has not learnt."""
         counts_numbers = self.joints is not None and _DIGIT.search(text)
         if not (counts_numbers or self._unknown.search(text)):
             return protected_spans(text)
@@ -142,8 +142,9 @@ class Known:
             return SPANS
         odd = f"(?![ {self._class}])"  # before an unknown character
         note = rf"[{RAISED}]+(?![^\W_])"
-        letter = rf"(?:(?!{note}|\d\uFE0F?\u20E3)[^\W_])"  # but not of a keycap
-        word = rf"(?<![^\W_])(?={letter}*?{odd}{letter}){letter}+"
+        letter = rf"(?:(?!{note}|\d\uFE0F?\u20E3){ALNUM})"  # but not of a keycap
+        word = rf"(?<!{ALNUM})(?={letter}*?{odd}{letter}){letter}+"
+        word += f"|(?:{odd}[{UNSPACED_CLASS}])+"  # a character is a word there
         sign = rf"{odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
         raised = f"(?:{odd}[{RAISED}])+"
         numbers = "" if self.joints is None else unknown_numbers(self.joints) + "|"

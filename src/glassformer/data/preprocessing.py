@@ -236,7 +236,7 @@ class Preprocessing:
     def _parts(self, line: str) -> Iterator[Span]:
         """The spans of a line, after its marks, that the model translates one by one.
 
-        If brackets or quotation marks hold several sentences, the spans lie inside them.
+        If a pair of signs, such as brackets, holds several sentences, the spans lie inside it.
         """
         start = self._mark(line)
         if self.known and self.known.edges.encloses(line[start:]):
@@ -254,9 +254,10 @@ class Preprocessing:
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         first = last = start
         language = self.languages[0] if self.languages else None
-        spans = self.known.spans_in(line) if self.known else []
+        sentences = list(sentence_spans(line[start:end], language))
+        spans = self.known.spans_in(line) if self.known and len(sentences) > 1 else []
         inside = {place for span in spans for place in range(span.start + 1, span.end)}
-        for place, stop in sentence_spans(line[start:end], language):
+        for place, stop in sentences:
             cut = start + place
             if cut > first and start + stop - first > together and cut not in inside:
                 yield first, cut

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from glassformer.data.bare_text import VOID, Mark
-from glassformer.data.words import UNSPACED_CLASS
+from glassformer.data.words import ALNUM, ALPHA
 
 __all__ = [
     "SPANS",
@@ -32,7 +32,6 @@ _PICTURE = (
 _EMPHASIS = r"(?:\*{1,3}|_{1,3}|~~|'{2,5})"
 _MINUS = "-−–"
 _NUMBER = r"\d{1,12}(?:[.,]\d{1,9}){0,4}"
-_LETTER, _ALNUM = (rf"(?:(?![{UNSPACED_CLASS}])[^\W{x}_])" for x in (r"\d", ""))
 _OPENS = r"\s(\[{\"'„“«"  # such a character, or nothing, stands before a word's sign
 # The first kind that matches at a place wins. Each pattern has a bound, so the search is linear.
 _KINDS = {
@@ -49,7 +48,8 @@ _KINDS = {
     "tag": r"<(?:%[^\n]{0,120}?%|\?[^\n]{0,120}?\?|/?#[^<>\n]{1,80})>|<!--[^\n]{0,300}?-->"
     r"|\{\\[^{}\n]{1,60}\}"  # the second in subtitles
     r"|\[/?(?:[biusq*]|url|img|quote|code|list|size|color|center|spoiler)(?:=[^\[\]\n]{1,60})?\]"
-    r"|</?[A-Za-z][\w:.-]{0,40}(?:=[^\s\"'<>]{1,40})?(?:\s{1,4}[\w:@.-]{1,40}=(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'"
+    r"|</?[A-Za-z][\w:.-]{0,40}(?:=[^\s\"'<>]{1,40})?"
+    r"(?:\s{1,4}[\w:@.-]{1,40}=(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'"
     r"|[^\s\"'<>]{1,300})){0,20}\s{0,4}/?>|</?\d{1,3}\s?/?>|<\d[\d:.]{2,14}>"
     r"|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][a-z]{1,7}\d{0,2});",
     "shortcode": r"(?<![\w:])(?::[a-z\d+][\w+-]{0,40}:){1,99}(?!\w)",
@@ -76,9 +76,9 @@ _KINDS = {
     rf"(?:{_NUMBER}\s?[{_MINUS}]\s?)?{_NUMBER}[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
     "version": r"(?<![\w.,])(?:v\d{1,4}(?:\.\d{1,5}){0,4}|\d{1,2}\.\d{1,2}\.\d"
     r"|\d{1,3}(?:\.\d{1,3}){3})(?:-(?:alpha|beta|rc|dev)[.\d]{0,9})?(?![\w]|[.,]\d)",
-    "identifier": rf"(?<!{_ALNUM}|[_.-])"
+    "identifier": rf"(?<!{ALNUM}|[_.-])"
     r"(?:(?=[a-f-]{0,40}\d)[\da-f]{6,8}(?:-[\da-f]{2,12}){1,4}"
-    rf"|{_LETTER}{{1,24}}\d{_ALNUM}{{0,20}}|\d{{1,9}}{_LETTER}{{1,20}}\d{_ALNUM}{{0,20}}"
+    rf"|{ALPHA}{{1,24}}\d{ALNUM}{{0,20}}|\d{{1,9}}{ALPHA}{{1,20}}\d{ALNUM}{{0,20}}"
     r"|[A-Z]{1,6}(?:-[^\W_]{0,20}\d[^\W_]{0,20}){1,4}|\d{1,6}(?:-\d{1,8}){3,6}"
     r"|\+\d{1,4}[ \d()/-]{4,18}\d)(?![\w\uFE0F\u20E3-]|[.,]\d)",
     "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"

@@ -13,6 +13,8 @@ from glassformer.support.language_names import UNSPACED
 from glassformer.support.languages import language_of
 
 __all__ = [
+    "ALNUM",
+    "ALPHA",
     "UNSPACED_CLASS",
     "Link",
     "Span",
@@ -34,6 +36,8 @@ UNSPACED_CLASS = (
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, kana and Han, which put no spaces between words, as a class."""
+ALNUM, ALPHA = (rf"(?:(?![{UNSPACED_CLASS}])[^\W{x}_])" for x in ("", r"\d"))
+"""Patterns of letters and digits, and of letters, of the scripts with spaces."""
 _UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
 
 

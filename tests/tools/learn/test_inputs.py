@@ -124,3 +124,26 @@ def test_a_wrong_answer_shows_in_some_situation(wrong):
     right = measure(MASKED, SimpleNamespace(mask=lambda tokens: tokens != 0))
     assert len(right) == len(MASKED)
     assert not same(right, measure(MASKED, SimpleNamespace(mask=wrong)))
+
+
+def test_an_object_that_keeps_an_answer_of_other_weights_is_seen():
+    """The same tensors come again, after the weights have changed."""
+    hole = Hole("Layer.forward", "output", lambda file, s: s.module(file.Layer), x="batch 3")
+    probes = hole.situations()
+
+    class Layer(torch.nn.Linear):
+        def __init__(self):
+            super().__init__(3, 3)
+
+    class Keeping(Layer):
+        last = None
+
+        def forward(self, x):
+            if self.last is None or self.last[0] is not x:
+                self.last = x, super().forward(x)
+            return self.last[1]
+
+    right, kept = (measure(probes, SimpleNamespace(Layer=each)) for each in (Layer, Keeping))
+    wrong = [name for name in right if not same({name: right[name]}, kept)]
+    assert len(wrong) == 1
+    assert "the weights change between" in wrong[0]

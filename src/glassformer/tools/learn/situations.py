@@ -91,8 +91,8 @@ class Situation:
 
     def __init__(self, axes: Mapping[str, Any], made: dict[object, Any], earlier: int = 0) -> None:
         self.axes, self.made, self.earlier = axes, made, earlier
-        self.drawn: dict[str, tuple[Tensor, Tensor]] = {}
-        """The leaf of each name, and the tensor of the solution, for a second asking."""
+        self.tensors: dict[str, tuple[Tensor, Tensor]] = {}
+        """The leaf of each name, and the solution's tensor, which a second asking gets again."""
 
     def __getattr__(self, axis: str) -> Any:
         return self.axes[axis]
@@ -108,14 +108,15 @@ class Situation:
 
     def numbers(self, name: str, *sizes: int | str) -> Tensor:
         """Random numbers of the situation's type and strides, noted by ``name``."""
-        shape = tuple(map(self.size, sizes))
-        scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
-        values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
-        leaf = self._laid(self._typed(values).clone())
-        if not self.axes["gradients"]:
-            leaf.requires_grad_()
-        leaf, tensor = self.drawn.setdefault(name, (leaf, given(leaf, name)))
-        if not self.axes["gradients"]:
+        if name not in self.tensors:
+            shape = tuple(map(self.size, sizes))
+            scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
+            values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
+            leaf = self._laid(self._typed(values).clone())
+            leaf.requires_grad_(not self.axes["gradients"])
+            self.tensors[name] = leaf, given(leaf, name)
+        leaf, tensor = self.tensors[name]
+        if leaf.requires_grad:
             running().leaves[name] = leaf
         return tensor
 

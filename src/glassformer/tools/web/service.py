@@ -20,7 +20,7 @@ from glassformer.data.words import unknown_letters
 from glassformer.support.errors import UsageError, counted
 from glassformer.support.language_names import language_name
 from glassformer.support.languages import standard_code
-from glassformer.text_engine import Translation
+from glassformer.text_engine import Translation, without_added_stop
 from glassformer.tools.documents.html import Page
 from glassformer.tools.inspection.trace.build import trace
 from glassformer.tools.inspection.trace.schema import Query, Trace
@@ -401,6 +401,13 @@ def _alternatives(translator: Translator, source: str, best: Translation) -> lis
     ]
 
 
+def _before_mark(text: str, segment: Segment, answer: Alternative) -> Alternative:
+    """The answer without a final stop that the model adds before another mark, and its links."""
+    shown = without_added_stop(text, segment, answer.text)
+    links = answer.alignment and [x for x in answer.alignment if x.target[1] <= len(shown)]
+    return answer.model_copy(update={"text": shown, "alignment": links})
+
+
 def _document(
     text: str,
     row: Sequence[Segment],
@@ -409,6 +416,10 @@ def _document(
     language: str,
 ) -> Document:
     """The document of a text, from the hypotheses of each of its segments."""
+    answers = [
+        [_before_mark(text, segment, each) for each in answer]
+        for segment, answer in zip(row, answers, strict=True)
+    ]
     ranks = range(max(map(len, answers), default=1))
     (best, spans), *others = (
         joined(

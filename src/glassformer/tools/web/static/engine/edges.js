@@ -44,9 +44,10 @@ export class Edges {
     return longest.map((place) => typed.slice(0, place).join("").length);
   }
 
-  // Whether brackets or quotation marks stand around a text.
+  // Whether a pair of signs, such as brackets, stands around a text.
   encloses(text) {
     const signs = [...text];
+    if (!Object.hasOwn(this.closers, signs[0] ?? "")) return false;
     return this.pairs(signs).some(([first, last]) => first === 0 && last === signs.length - 1);
   }
 

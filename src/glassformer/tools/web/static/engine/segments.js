@@ -141,8 +141,8 @@ export class Preprocessing {
     }
   }
 
-  // The spans of a line that are translated, each by itself: the line, or its sentences. If
-  // brackets or quotation marks hold several sentences, the spans lie inside them.
+  // The spans of a line that are translated, each by itself: the line, or its sentences. If a
+  // pair of signs, such as brackets, holds several sentences, the spans lie inside it.
   parts(line) {
     if (this.together === null) return [[0, line.length]];
     const mark = this.markOf(line);
@@ -155,12 +155,14 @@ export class Preprocessing {
 
   // Spans of one sentence, or of several of at most `together` characters.
   groups(line, start, stop) {
+    const sentences = this.sentences(line.slice(start, stop));
+    const cuts = this.edges && sentences.length > 1;
     const [spans, inside] = [[], new Set()]; // places inside protected spans
-    for (const { index, span } of this.edges ? protectedSpans(line, this.edges.spans) : []) {
+    for (const { index, span } of cuts ? protectedSpans(line, this.edges.spans) : []) {
       for (let place = 1; place < span.length; place += 1) inside.add(index + place);
     }
     let [first, last] = [start, start];
-    for (const [begin, end] of this.sentences(line.slice(start, stop))) {
+    for (const [begin, end] of sentences) {
       const cut = start + begin;
       const isLong = size(line.slice(first, start + end)) > this.together;
       if (cut > first && isLong && !inside.has(cut)) {
