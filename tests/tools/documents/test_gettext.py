@@ -238,7 +238,7 @@ def test_a_faulty_file_is_one_line(data, line):
 )
 def test_files_are_read_in_linear_time(unit):
     """A search of the whole file for each message is 16 times slower for 4 times the bytes."""
-    assert seconds(unit, 1 << 19) < 12 * seconds(unit, 1 << 17) + 0.15
+    assert seconds(unit, 1 << 20) < 9 * seconds(unit, 1 << 18) + 0.5
 
 
 def seconds(unit, size):
