@@ -7,7 +7,8 @@ from math import fsum, inf
 from textwrap import shorten
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
-from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.terms import NO_TERMS, Terms
+from glassformer.data.tokenizer import Tokenizer, require_unicode
 from glassformer.data.words import Link, Span
 from glassformer.decoding.batched import DecodingSettings, SequenceModel
 from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
@@ -98,7 +99,8 @@ class TextEngine:
     """An engine with its tokenizers, which together turn texts into translations.
 
     `longest` is the number of subwords beyond which a segment is cut. `room` is the greatest number
-    of subwords of a segment and its prefix together.
+    of subwords of a segment and its prefix together. `terms` are text, even if the model does not
+    know them.
     """
 
     engine: Engine
@@ -108,6 +110,7 @@ class TextEngine:
     room: int
     preprocessing: Preprocessing = _AS_TYPED
     protects: bool = False
+    terms: Terms = NO_TERMS
 
     @classmethod
     def of(
@@ -142,6 +145,7 @@ class TextEngine:
         A text without segments stays as it is. The engine gets the texts in jobs of similar
         lengths. Without ``split``, only a line that is too long is cut at sentence ends.
         """
+        require_unicode(texts)
         self._check(options, forced=any(prefixes))
 
         def translations(places: list[int]) -> list[Translation]:
@@ -209,7 +213,12 @@ class TextEngine:
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments of each text, with protected spans if the engine ``protects``."""
         return self.preprocessing.segments(
-            texts, self.source, limit=self.longest, split=split, protect=self.protects
+            texts,
+            self.source,
+            limit=self.longest,
+            split=split,
+            protect=self.protects,
+            terms=self.terms,
         )
 
     def _forced(
@@ -250,7 +259,8 @@ class TextEngine:
     ) -> Iterator[Translation]:
         """The translation of each text, from the hypotheses of all segments in order.
 
-        The translation of a text of several segments joins the segments' best hypotheses.
+        The translation of a text of several segments joins the segments' best hypotheses. A segment
+        with a blank best hypothesis stays as it is.
         """
         rest = iter(hypotheses)
         beams_by_text = [[next(rest) for _ in row] for row in rows]
@@ -271,14 +281,15 @@ class TextEngine:
                             segment,
                             without_added_stop(
                                 text, segment, without_run(segment.text, next(decoded))
-                            ),
+                            )
+                            or ("" if number else segment.text),
                             (0, 0),
                             hypothesis.score,
                         )
                         for segment, hypothesis in zip(row, chosen, strict=True)
                     ],
                 )
-                for chosen in candidates
+                for number, chosen in enumerate(candidates)
             ]
             yield with_alternatives(translations)
 

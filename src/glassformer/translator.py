@@ -21,7 +21,7 @@ from glassformer.config import EngineName, Precision
 from glassformer.data.batches import grouped_by_size, pad_rows, shift
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
-from glassformer.data.terms import Terms
+from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
@@ -255,7 +255,7 @@ class Translator:
         search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
         options = SearchOptions(**search)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        engine, begins = replace(self._text_engine, protects=protect), prefixes or ()
+        engine, begins = self._engine_with(terms, protects=protect), prefixes or ()
         alpha = 0.0 if options.sampling else options.length_penalty
         placement = TermPlacement(self.bundle, engine, terms, self.token_scores, alpha)
         translations = engine.translate(texts, options, begins, split=split)
@@ -264,10 +264,15 @@ class Translator:
             translations = SpanPlacement(placement, options).placed(texts, translations, begins)
         return with_alignment(self.bundle, translations) if alignment else translations
 
-    def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
+    def segments(
+        self, texts: Sequence[str], *, split: bool = True, terms: Terms = NO_TERMS
+    ) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text, without layout."""
         check_texts("texts", texts)
-        return replace(self._text_engine, protects=True).segments(texts, split=split)
+        return self._engine_with(terms).segments(texts, split=split)
+
+    def _engine_with(self, terms: Terms, *, protects: bool = True) -> TextEngine:
+        return replace(self._text_engine, terms=terms, protects=protects)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.

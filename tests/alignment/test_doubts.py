@@ -80,7 +80,11 @@ def test_words_that_nothing_is_aligned_with(bundle):
 def test_a_text_without_a_known_word(bundle, source, doubted):
     bundle = replace(bundle, normalisation="text")
     assert (NO_WORD in doubts(bundle, source, Translation("9. Juni", 0.0))) is doubted
-    assert NO_WORD not in doubts(bundle, source, Translation(source, 0.0))  # it is copied
+
+
+def test_a_text_that_stays_is_doubted_unless_the_model_copies_it(bundle):
+    for source, doubted in (("hello world", True), ("stone tea", False), ("user_name", False)):
+        assert (NO_WORD in doubts(bundle, source, Translation(source, 0.0))) is doubted, source
 
 
 def test_spans_that_are_lost(bundle):

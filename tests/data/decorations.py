@@ -109,6 +109,26 @@ def sha(draw: Random) -> str:
     return f"{draw.randrange(1 << 28, 1 << 32):08x}"
 
 
+def torn(draw: Random) -> str:
+    """A word of known letters that no subword begins, or two such words that a sign joins."""
+    letters = draw.choice(("BCDFGJKLQVWXZ", "bcdfgjkqvwxz"))
+    parts = ["".join(draw.choices(letters, k=draw.randint(2, 6))) for _ in range(2)]
+    return draw.choice((parts[0], parts[0], draw.choice("-/=&+").join(parts)))
+
+
+def joint(draw: Random) -> str:
+    """Signs between two texts that no training here has."""
+    several = ("--", "***", "<>", "+/-", "::", "|||", ">>", "~~~", "=>", "##")
+    return draw.choice((draw.choice("★;&/·~+=※◆|¦→⇒#*^"), draw.choice(several), sign(draw)))
+
+
+def sign(draw: Random) -> str:
+    """A sign, but no emoji and no sign of money."""
+    return draw.choice(
+        [x for x in _signs() if "\u2010" < x < "\u2300" and _is_alone(x, "So", "Sm")]
+    )
+
+
 def unknown_word(draw: Random) -> str:
     """A word of letters of one block that no training here has."""
     return "".join(draw.choices(draw.choice(_blocks()), k=draw.randint(1, 6)))
@@ -166,6 +186,7 @@ FIELDS: dict[str, Callable[[Random], str]] = {
     "emoji": lambda draw: drawn(draw, SPANS["emoji *"]),
     "gap": lambda draw: " " * draw.randint(3, 12),
     "identifier": identifier,
+    "joint": joint,
     "leader": lambda draw: draw.choice((".", " .", "·", "_", "-")) * draw.randint(4, 30),
     "letter": lambda draw: draw.choice("abcdef"),
     "move": move,
@@ -181,6 +202,7 @@ FIELDS: dict[str, Callable[[Random], str]] = {
     "sounds": lambda draw: "".join(draw.choices("ɪŋɡʃəʊæθðɔːɑˈ", k=draw.randint(3, 8))),
     "spaces": lambda draw: draw.choice((" ", "   ", "\t", "\u00a0", " \t ")),
     "tag": lambda draw: draw.choice(("b", "i", "p", "em", "li", "Trans", "x-y")),
+    "torn": torn,
     "word": unknown_word,
 }
 _FIELD = re.compile("⟨([a-z]+)′*⟩")
@@ -259,6 +281,31 @@ FRAMES: dict[str, str] = {
 [␀?]
 ␀:
 ␀;
+""",
+    "pairs with spans between *": r"""
+⟨code⟩ (␀) ⟨code′⟩ [␀]
+{␀} ⟨move⟩ {␀}
+“␀” “␀”
+⟨identifier⟩: (␀) (␀)
+""",
+    "marks in pairs *": r"""
+"⟨number⟩. ␀"
+[⟨number⟩) ␀]
+(- ␀)
+“• ␀”
+*⟨letter⟩) ␀*
+`␀'
+""",
+    "texts joined by signs *": r"""
+␀ ⟨joint⟩ ␀
+␀ ⟨joint⟩ ␀ ⟨joint′⟩ ␀
+""",
+    "emoticons *": r"""
+␀ :D
+␀ ;-P
+␀ xD
+:-O ␀
+=P ␀ :p
 """,
     "dialogue dashes": r"""
 — ␀
@@ -341,6 +388,7 @@ FRAMES: dict[str, str] = {
     "phone numbers beside": _BESIDE.replace("{}", "⟨phone⟩"),
     "shortcodes beside": _BESIDE.replace("{}", "⟨shortcode⟩"),
     "unknown words beside": _BESIDE.replace("{}", "⟨word⟩"),
+    "words in letters beside *": _BESIDE.replace("{}", "⟨torn⟩"),
     "unknown signs beside": _BESIDE.replace("{}", "⟨sign⟩"),
     "placeholders beside": _BESIDE.replace("{}", "⟨placeholder⟩"),
     "addresses beside": _BESIDE.replace("{}", "⟨address⟩"),
@@ -586,6 +634,7 @@ $(⟨name⟩_1)
     "phone numbers": "⟨phone⟩",
     "shortcodes": ":smile:\n:tada:\n:+1:\n:white_check_mark:\n:flag-de:\n:x1:",
     "unknown words": "⟨word⟩",
+    "words in letters *": "⟨torn⟩",
     "addresses": r"""
 https://a.org/x/⟨number⟩?y=1#z
 www.x⟨number⟩.example.com
@@ -779,6 +828,7 @@ def twins_of_characters(draw: Random, pairs: Sequence[Pair]) -> Drawn:
     return pair.source.translate(letters), [pair.target], [pair]
 
 
+WORDS = ("Search in now.", "It begins at min today.")  # of texts of their own
 UNITS = {"h": "Uhr", "ha": "und", "t": "Mal", "m": "Meter", "l": "links", "min": "kurz"}
 
 

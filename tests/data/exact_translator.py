@@ -29,7 +29,7 @@ from glassformer.decoding.protocols import Hypothesis
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator
-from tests.data.decorations import FIRST, UNITS, Pair
+from tests.data.decorations import FIRST, UNITS, WORDS, Pair
 
 INVENTED = "INVENTED 4.42030"
 # Texts with hyphens, apostrophes and ligatures; the words of both sides have one order.
@@ -97,7 +97,9 @@ class ExactEngine:
 def exact_translator(pairs: Sequence[Pair] = PAIRS) -> Translator:
     """A translator whose engine knows ``pairs``, as a training on them would leave it."""
     sources, targets = [[pair[side] for pair in pairs] for side in (0, 1)]
-    tokenizers = tuple(train_tokenizer(3 * side, vocab_size=400) for side in (sources, targets))
+    tokenizers = tuple(
+        train_tokenizer([*3 * side, *3 * WORDS], vocab_size=400) for side in (sources, targets)
+    )
     torch.manual_seed(3)
     model = Transformer(
         ModelConfig(
@@ -117,7 +119,7 @@ def exact_translator(pairs: Sequence[Pair] = PAIRS) -> Translator:
         ("en", "de"),
         normalisation="text",
         source_lengths=SourceLengths.of(sources, "en"),
-        known=_known(pairs),
+        known=_known(pairs).with_words(tokenizers[0], sources),
     )
     engine = ExactEngine(tokenizers)
     engine.learn(pairs)

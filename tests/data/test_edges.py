@@ -1,9 +1,10 @@
 """Signs at the edges, lines and cells: the model reads the clean texts, all else stays."""
 
+import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from glassformer.data.edges import Edges
@@ -72,8 +73,28 @@ def test_the_model_reads_the_clean_texts_and_all_else_stays(tokenizer, page):
 
 def test_a_run_that_several_sources_have_is_text():
     edges = Edges.of(["¿Qué?", "(¿Qué?)", "Sí!", "Sí!", '"Sí!"'] * 3)
-    assert edges == Edges(("",), ("!",), "")
-    assert Edges.of(["¿Qué?", '"¿Qué?"'] * 5) == Edges(('"¿', "¿"), ("?", '?"'), "")
+    assert edges == Edges(("",), ("!",), "", ())
+    assert Edges.of(["¿Qué?", '"¿Qué?"'] * 5) == Edges(('"¿', "¿"), ("?", '?"'), "", ())
+    assert Edges.of(["a – b & c, (d) . e"] * 4 + ["a & b"]).middles == ("&",)
+
+
+@given(run=st.text("★;&/·~+=※◆|→#*^–-:<>", min_size=1, max_size=3))
+@example("&")
+def test_a_run_between_spaces_parts_texts_unless_sources_have_it(run):
+    learnt = Edges.of(CLEAN * 5 + [f"a {run} b"] * 5)
+    for edges, parted in ((Edges.of(CLEAN * 5), True), (learnt, False)):
+        found = re.search(edges.parting, f"A man {run} a dog{run}s {run}")
+        assert (found is not None and found[0] == run) == parted
+
+
+def test_pairs_that_hold_all_words_have_contents():
+    def contents(text):
+        return [text[slice(*span)] for span in Known(edges=Edges()).contents(text)]
+
+    assert contents("AR-10 {A man} A4 (a [dog])") == ["A man", "a [dog]"]
+    assert contents("“A man.” “A dog.”") == ["A man.", "A dog."]
+    for text in ("(A man) runs", "a (dog)", "A man", "(", "[1]", "don't (x"):
+        assert contents(text) in ([], ["1"]), text
 
 
 @every(

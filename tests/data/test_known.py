@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import asdict
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.data.corpus import Pair
@@ -12,6 +12,7 @@ from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalised
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.terms import Terms
 from tests.tables import every
 
 PAIRS = [Pair("The film begins at 20 h in {n}.", "Der Film beginnt um 20 Uhr in {n}.")] * 5
@@ -157,3 +158,39 @@ def test_chinese_beside_digits_is_no_identifier():
 
 def test_an_amount_is_no_placeholder_where_the_training_has_money():
     assert readings(Known.of([Pair("for $5", "für $5")] * 9), "$7") == ["text"]
+
+
+TAUGHT = ["The old dogs run.", "A cat is on the street", "The film begins."] * 20
+TORN = st.text("bcfgmBCFGM", min_size=2, max_size=7)
+
+
+def cut(text, *, protect=True, glossary=(), taught=TAUGHT):
+    """The texts that a model of the taught sentences reads."""
+    tokenizer = train_tokenizer(TAUGHT, vocab_size=330)
+    known = Known.of([Pair(text, text) for text in taught]).with_words(tokenizer, taught)
+    lengths = SourceLengths.of(taught, "en")
+    preprocessing = Preprocessing("text", ("en", "de"), lengths, known)
+    terms = Terms.of(dict.fromkeys(glossary, "x"))
+    [row] = preprocessing.segments([text], tokenizer, limit=99, protect=protect, terms=terms)
+    return [segment.text for segment in row]
+
+
+@given(word=TORN, other=TORN, sign=st.sampled_from("-/&="))
+@settings(max_examples=20)
+def test_a_word_in_letters_is_no_text(word, other, sign):
+    joined = f"{word}{sign}{other}"
+    assert cut(f"{word}: The old {joined} dogs run {joined}.") == ["The old dogs run"]
+    assert cut(f"{word} {joined}.") == []
+    assert cut(word, glossary=[word]) == [word]
+    assert word in cut(f"The old {word} dogs run.", glossary=[word])[0]
+    assert cut(f"The {word} {word}.", protect=False)[0].startswith("The ")
+
+
+def test_known_words_in_any_case_are_text():
+    for text in ("THE OLD DOGS RUN.", "Dogs run.", "A Cat Is On The Street", "the films begin"):
+        assert cut(text)[0].lower() == text.lower()
+
+
+def test_a_model_whose_own_words_are_in_letters_reads_all_words():
+    taught = TAUGHT + ["zqx vkj"] * 9
+    assert cut("The zqx run.", taught=taught) == ["The zqx run."]

@@ -6,7 +6,7 @@ import sys
 from glassformer.bundle import Bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.data.protected import lost_spans, protected_spans
-from glassformer.data.words import knows_no_word, unknown_letters, words
+from glassformer.data.words import knows_no_word, replaced, unknown_letters, words
 from glassformer.text_engine import Translation
 
 __all__ = ["NO_WORD", "doubts", "invented", "lost_numbers"]
@@ -58,17 +58,23 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
 
 
 def invented(bundle: Bundle, source: str, target: str) -> bool:
-    """Whether the model knows no word of ``source``, and ``target`` is another text."""
+    """Whether the model knows no word of ``source``, and does not read or does not copy it."""
     tokenizer = bundle.source_tokenizer
-    unknown = source != target and knows_no_word(tokenizer, source)  # False for most texts
-    read = _read(bundle, source) if unknown else ""
-    return unknown and (not read or knows_no_word(tokenizer, read))
+    if not knows_no_word(tokenizer, source):
+        return False  # most texts
+    spans = [((x.start, x.end), "") for x in protected_spans(source)]
+    unknown = knows_no_word(tokenizer, replaced(source, spans))
+    stays = source == target
+    read = _read(bundle, source, protect=stays)
+    return unknown and (not read or (not stays and knows_no_word(tokenizer, read)))
 
 
-def _read(bundle: Bundle, source: str) -> str:
-    """The text that the model reads of ``source``."""
+def _read(bundle: Bundle, source: str, *, protect: bool = False) -> str:
+    """The text that the model reads of ``source``, with the spans or without."""
     tokenizer = bundle.source_tokenizer
-    [row] = bundle.preprocessing.segments([source], tokenizer, limit=sys.maxsize, split=False)
+    [row] = bundle.preprocessing.segments(
+        [source], tokenizer, limit=sys.maxsize, split=False, protect=protect
+    )
     return " ".join(segment.text for segment in row)
 
 

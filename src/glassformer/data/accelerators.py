@@ -84,7 +84,7 @@ def key_place(text: str, tokenizer: Tokenizer) -> int | None:
     """The place of the mark in a text of no catalogue; None if it has no mark.
 
     A sign inside a word is a mark if the word has a capital, or if the tokenizer takes the word
-    apart less without the sign.
+    apart less without the sign, or knows the word and tears a part of it.
     """
     for sign in _DOUBLES:
         place = _place(text, sign)
@@ -92,7 +92,10 @@ def key_place(text: str, tokenizer: Tokenizer) -> int | None:
         if place is not None and (word := re.search(pattern, text)) and word.end(1) == place:
             whole = word[1] + word[2]
             rows = tokenizer.encode_batch([whole, word[1], word[2]], prefixed=False)
-            if not word[1] or whole.istitle() or len(rows[0]) < len(rows[1]) + len(rows[2]) - 1:
+            fewer = len(rows[0]) < len(rows[1]) + len(rows[2]) - 1
+            torn = any(len(part) < 2 or tokenizer.tears(part) for part in word.groups())
+            torn &= 2 * len(rows[0]) <= len(whole)
+            if not word[1] or whole.istitle() or fewer or torn:
                 return place
     return None
 

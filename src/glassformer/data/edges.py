@@ -4,7 +4,7 @@ A run of signs stands before the first letter or digit of a text, or after the l
 learnt a run if several sources of its training begin or end with it. Protected spans are signs too.
 Brackets, quotation marks and tags with a partner inside the text are text. All other signs keep
 their places, and the model does not read them. So a text in brackets has the translation of the
-text alone, in brackets.
+text alone, in brackets. A run of signs between spaces that nobody has learnt parts two texts.
 """
 
 import re
@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from itertools import islice, pairwise, product
 
 from glassformer.data.protected import ProtectedSpan, protected_spans
-from glassformer.data.words import Span
+from glassformer.data.words import Span, has_letters, replaced
 
 __all__ = ["USUAL", "Edges"]
 
 USUAL = " .,:;!?…。、！？؟।¿¡\"'“”„«»‘’‚‹›+-−#$€£¥%°"
 """The signs of learnt runs, if nobody has counted the runs and the model has subwords for them."""
-_LEAST = 5  # sources that begin or end with a run, from which a model learns the run
+_LEAST = 5  # sources with a run, from which a model learns the run
 _MOST = 8  # signs of a learnt run
 _DEEPEST = 100  # opening signs that wait for their partners
 # The closing signs of each opening sign; some signs open and close.
@@ -31,10 +31,19 @@ _SPAN, _JOINED, _OPENING, _CLOSING, _OPAQUE = ("\0", "\1", "\2", "\3", "\4")
 _PARTS = _SPAN + _JOINED + _OPENING + _CLOSING + _OPAQUE
 _SPANS = re.compile(f"[{_PARTS}]+")
 _CLOSERS |= {_OPENING: _CLOSING}
-_CLOSERS |= {sign: sign for sign in "\"'*_~`|"}
+_CLOSERS |= {sign: sign for sign in "\"'*_~|"} | {"`": "`'"}
 _FLANKED = "\"'’*_~`|"  # a letter beside one says whether it opens or closes
+_ENDS = frozenset("".join(_CLOSERS.values()))
 _SIGN = re.compile(f"[{re.escape(''.join([*_CLOSERS, *_CLOSERS.values()]))}]")
 _LETTER = re.compile(r"[^\W_]")
+# A sign that may part texts; marks of sentences, quotes, brackets, money and emoji do not.
+_PARTING = (
+    r"(?:[★☆☐☑☒]|(?![.,!?…。、！？।¿¡'\"“”„«‘’‚‹()\[\]{}%‰°$€£¥\\\u231A-\u23FF\u2600-\u27BF"
+    r"\u2B05-\u2B55\U0001F000-\U0001FAFF\uFE0F\u200D])[^\w\s])"
+)
+_MIDDLE = re.compile(rf"(?<=\s){_PARTING}+(?=\s)")
+# The parting runs for a model whose sources nobody has counted.
+_USUAL_PARTING = r"(?:[|¦·•›»>\u2190-\u21FF\u2500-\u27BF]{1,2}|[-=]{1,2}>)"
 _NUMBERS = ("unknown", "identifier", "reference", "version")  # kinds to which a number belongs
 
 
@@ -42,11 +51,12 @@ _NUMBERS = ("unknown", "identifier", "reference", "version")  # kinds to which a
 class Edges:
     """The learnt runs at the starts and at the ends of sources; None if nobody has counted.
 
-    A run of ``usual`` signs is learnt without counts.
+    A run of ``usual`` signs is learnt without counts. ``middles`` are the learnt runs between
+    spaces.
 
     >>> edges = Edges.of(["A man runs."] * 5)
     >>> edges
-    Edges(starts=('',), ends=('.',), usual='')
+    Edges(starts=('',), ends=('.',), usual='', middles=())
     >>> texts = ("[A man runs.] –", "(A man) runs...", "***")
     >>> [text[slice(*edges.span(text, []))] for text in texts]
     ['A man runs.', '(A man) runs', '']
@@ -55,26 +65,39 @@ class Edges:
     starts: tuple[str, ...] | None = None
     ends: tuple[str, ...] | None = None
     usual: str = USUAL
+    middles: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, sources: Iterable[str]) -> "Edges":
-        """The runs with which several of the sources begin or end."""
-        starts, ends = Counter[str](), Counter[str]()
+        """The runs with which several of the sources begin or end, or which they have inside."""
+        starts, ends, middles = Counter[str](), Counter[str](), Counter[str]()
         for source in map(str.strip, sources):
             bare = _bare(source, protected_spans(source))
             start, end = _core(bare, _pairs(bare), (0, len(bare)))
             starts[_SPANS.sub(_SPAN, bare[:start])] += 1
             ends[_SPANS.sub(_SPAN, bare[end:])] += 1
-        learnt = [
-            tuple(sorted(run for run in runs if runs[run] >= _LEAST)) for runs in (starts, ends)
-        ]
-        return cls(learnt[0], learnt[1], "")
+            middles.update({*_MIDDLE.findall(source)})
+        first, last, inner = (
+            tuple(sorted(run for run in runs if runs[run] >= _LEAST))
+            for runs in (starts, ends, middles)
+        )
+        return cls(first, last, "", inner)
 
     def plus(self, other: "Edges") -> "Edges":
         """The runs of both."""
         runs = (self.starts, other.starts), (self.ends, other.ends)
         starts, ends = (tuple(sorted({*(one or ()), *(two or ())})) for one, two in runs)
-        return Edges(starts, ends, self.usual + other.usual)
+        counted = self.middles is not None and other.middles is not None
+        middles = tuple(sorted({*(self.middles or ()), *(other.middles or ())}))
+        return Edges(starts, ends, self.usual + other.usual, middles if counted else None)
+
+    @property
+    def parting(self) -> str:
+        """The pattern of a run of signs that parts texts, between two spaces."""
+        if self.middles is None:
+            return rf"(?<=\s){_USUAL_PARTING}(?=\s)"
+        learnt = "".join(rf"(?!{re.escape(run)}\s)" for run in self.middles)
+        return rf"(?<=\s){learnt}{_PARTING}+(?=\s)"
 
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
@@ -105,9 +128,24 @@ class Edges:
         return max(whole, key=lambda span: span[1] - span[0]) if start < end else (0, 0)
 
     @staticmethod
-    def encloses(text: str) -> bool:
-        """Whether a pair of signs, such as brackets, stands around a text."""
-        return text[:1] in _CLOSERS and (0, len(text) - 1) in _pairs(text)
+    def may_enclose(text: str) -> bool:
+        """Whether an opening sign begins a text, or a closing sign ends it."""
+        return text[:1] in _CLOSERS or text[-1:] in _ENDS
+
+    @staticmethod
+    def contents(text: str, spans: Sequence[ProtectedSpan]) -> list[Span]:
+        """The spans inside the outermost pairs of signs, such as brackets, that hold all words.
+
+        The answer is empty if a word stands outside the pairs.
+        """
+        hidden = [x for x in spans if any(map(str.isalnum, x.text_of(text)))]
+        bare = replaced(text, [((x.start, x.end), _SPAN * (x.end - x.start)) for x in hidden])
+        outermost: list[Span] = []
+        for start, end in sorted(_pairs(bare)):
+            if not outermost or outermost[-1][1] < start:
+                outermost.append((start, end))
+        rest = replaced(bare, [((start, end + 1), "") for start, end in outermost])
+        return [] if has_letters(rest) else [(start + 1, end) for start, end in outermost]
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
         run = _SPANS.sub(_SPAN, run)

@@ -9,7 +9,7 @@ not read it.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -21,7 +21,17 @@ from glassformer.data.edges import USUAL, Edges
 from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
 from glassformer.data.tokenizer import SPACE, Tokenizer
-from glassformer.data.words import ALNUM, UNSPACED_CLASS, has_letters
+from glassformer.data.words import (
+    ALNUM,
+    JOINED,
+    JOINTS,
+    UNSPACED_CLASS,
+    WORD,
+    Span,
+    has_letters,
+    knows_no_word,
+    torn_words,
+)
 
 __all__ = ["Known", "Reading", "kinds_of"]
 
@@ -31,6 +41,7 @@ Reading: TypeAlias = Literal["copied", "text", "opaque"]
 _LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 pairs, if fewer
 # Units that are also words or times, in some language.
 _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
+_TORN = 0.01  # the share of sources with a word in letters that a model with whole words may have
 _DIGIT = re.compile(r"\d")
 _TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
 
@@ -42,7 +53,8 @@ class Known:
     ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
     ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
     ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30". ``shapes``
-    are the shapes of sources without letters.
+    are the shapes of sources without letters. ``whole_words``: whether the tokenizer keeps the
+    sources' words whole, so that it cuts only an unknown word into letters.
 
     >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
     >>> known.spans
@@ -56,6 +68,7 @@ class Known:
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     joints: tuple[str, ...] | None = None
     shapes: tuple[str, ...] | None = None
+    whole_words: bool = False
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> "Known":
@@ -75,8 +88,10 @@ class Known:
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
-        forms = (tuple(sorted(x for x in each if each[x] >= least)) for each in (joints, shapes))
-        return cls((next(known), next(known)), Edges.of(sources), ratios, *forms)
+        inner, whole = (
+            tuple(sorted(x for x in each if each[x] >= least)) for each in (joints, shapes)
+        )
+        return cls((next(known), next(known)), Edges.of(sources), ratios, inner, whole)
 
     @classmethod
     def of_tokenizers(cls, source: Tokenizer, target: Tokenizer) -> "Known":
@@ -99,11 +114,16 @@ class Known:
         for kind, (kept, seen) in self.spans.items():
             before = spans.get(kind, (0, 0))
             spans[kind] = before[0] + kept, before[1] + seen
-        forms = (
+        joints, shapes = (
             None if one is None or two is None else tuple(sorted({*one, *two}))
             for one, two in ((self.joints, parent.joints), (self.shapes, parent.shapes))
         )  # a parent without counts may know all
-        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans, *forms)
+        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans, joints, shapes)
+
+    def with_words(self, tokenizer: Tokenizer, sources: Sequence[str]) -> "Known":
+        """The same knowledge, with ``whole_words`` from the sources' words."""
+        torn = sum(knows_no_word(tokenizer, x) or bool(torn_words(tokenizer, x)) for x in sources)
+        return replace(self, whole_words=tokenizer.cuts_subwords and torn <= _TORN * len(sources))
 
     def reads_number(self, text: str) -> bool:
         """Whether the training had sources of the shape of a text without letters."""
@@ -135,6 +155,15 @@ class Known:
             for span in spans
         ]
 
+    def contents(self, text: str) -> list[Span]:
+        """The spans inside the pairs of signs that hold all words of a text; mostly none."""
+        return Edges.contents(text, self.signs_in(text)) if Edges.may_enclose(text) else []
+
+    def signs_in(self, text: str) -> list[ProtectedSpan]:
+        """The spans that the edges of a text know as signs: all but spans of text, and measures."""
+        spans = self.spans_in(text)
+        return [x for x in spans if x.kind == "measure" or self.reads(text, x) != "text"]
+
     @cached_property
     def pattern(self) -> str:
         """The pattern of all spans."""
@@ -144,8 +173,9 @@ class Known:
         note = rf"[{RAISED}]+(?![^\W_])"
         letter = rf"(?:(?!{note}|\d\uFE0F?\u20E3){ALNUM})"  # but not of a keycap
         word = rf"(?<!{ALNUM})(?={letter}*?{odd}{letter}){letter}+"
+        word += rf"|(?<!{ALNUM}){letter}+(?:{odd}[{JOINTS}]{letter}+)+"
         word += f"|(?:{odd}[{UNSPACED_CLASS}])+"  # a character is a word there
-        sign = rf"{odd}(?:[^\w\s]|_)"  # but not between letters, as in "and/or"
+        sign = rf"{odd}(?:[^\w\s]|_)"  # but not between letters, as in "end.Next"
         raised = f"(?:{odd}[{RAISED}])+"
         numbers = "" if self.joints is None else unknown_numbers(self.joints) + "|"
         unknown = rf"{numbers}{word}|{raised}|(?<![^\W_]){sign}|{sign}(?![^\W_])"
@@ -161,6 +191,8 @@ class Known:
             **found,
             "letters": "".join(sorted(self._sources)),
             "shapes": self.shapes,
+            "torn": JOINED.pattern if self.whole_words else "",
+            "tornPart": WORD.pattern,
         }
 
     def with_twins(self, line: Normalised) -> Normalised:

@@ -11,16 +11,26 @@ model has not learnt (:mod:`~glassformer.data.edges`).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from glassformer.data.accelerators import key_place
 from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.capitals import in_known_case
+from glassformer.data.edges import Edges
 from glassformer.data.known import Known
 from glassformer.data.normaliser import Normalisation, Normalised, with_places
-from glassformer.data.protected import mark_of
+from glassformer.data.protected import ProtectedSpan, mark_of
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
+from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Span, has_letters, is_unspaced, replaced
+from glassformer.data.words import (
+    Span,
+    has_letters,
+    is_unspaced,
+    knows_no_word,
+    replaced,
+    torn_words,
+)
 
 __all__ = [
     "LONGEST_SOURCE",
@@ -36,10 +46,10 @@ __all__ = [
 LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n\v\f\x85\u2028\u2029]+")
-# The parts of a line between tabs, runs of spaces or of another sign, and signs such as " | ".
-_CELL = re.compile(
-    r"(?:(?!\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
-    r"| (?:[|¦│║┃›»→←⇒·•▸>☐☑☒]{1,2}|[-=]{1,2}>) |\|\||(?<=\")[,;](?=\"))[^\r\n])+"
+# Tabs, runs of spaces or of another sign, and the signs between two quotations of CSV part cells.
+_GAP = (
+    r"\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
+    r"|\|\||(?<=\")[,;](?=\")"
 )
 # Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
 _CODE = re.compile(
@@ -171,14 +181,15 @@ class Preprocessing:
         limit: int,
         split: bool = True,
         protect: bool = False,
+        terms: Terms = NO_TERMS,
     ) -> list[list[Segment]]:
         """The segments of each text, each with at most ``limit`` subwords.
 
         A line without letters has no segment, unless the model has learnt from such lines. Without
         ``split``, sentence ends separate segments only in a line of more than ``limit`` subwords.
-        With ``protect``, the segments know their protected spans.
+        With ``protect``, the segments know their protected spans. No span holds one of ``terms``.
         """
-        cutter = _Cutter(self, tokenizer, limit, protect)
+        cutter = _Cutter(self, tokenizer, limit, protect, terms)
         units = [list(self._units(text, cutter, split)) for text in texts]
         ids = iter(tokenizer.encode_batch([unit.text for row in units for unit in row]))
         return [
@@ -196,7 +207,7 @@ class Preprocessing:
         """The patterns by which a page cuts lines too; None if only line ends cut."""
         if self.known is None or self.lengths is None:
             return None
-        patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": _CELL}
+        patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": self._cell}
         patterns |= {"code": _CODE, "mark": _MARK, "sentence": _SENTENCE}
         return self.known.patterns() | {name: each.pattern for name, each in patterns.items()}
 
@@ -205,11 +216,17 @@ class Preprocessing:
         """Whether the model translates a line without letters; if not, the line stays."""
         return bool(self.lengths and self.lengths.letterless >= _LETTERLESS)
 
+    @cached_property
+    def _cell(self) -> re.Pattern[str]:
+        """The pattern of the parts of a line between gaps and signs that part texts."""
+        edges = self.known.edges if self.known else Edges()
+        return re.compile(rf"(?:(?!{_GAP}|{edges.parting})[^\r\n])+")
+
     def _lines(self, text: str, split: bool) -> Iterator[Normalised]:
         """The lines of a text, or the cells of a table's lines."""
         parted = _CODE.sub(lambda code: "\t" * len(code[0]), text) if split else text
         for match in _LINE.finditer(parted):
-            cell = _ROW_CELL if _ROW.fullmatch(match.group()) else _CELL
+            cell = _ROW_CELL if _ROW.fullmatch(match.group()) else self._cell
             cell = cell if split and self.lengths else _LINE
             for each in cell.finditer(parted, *match.span()):
                 first = each.start()
@@ -236,15 +253,19 @@ class Preprocessing:
     def _parts(self, line: str) -> Iterator[Span]:
         """The spans of a line, after its marks, that the model translates one by one.
 
-        If a pair of signs, such as brackets, holds several sentences, the spans lie inside it.
+        If pairs of signs, such as brackets, hold all words, and these are several sentences or
+        have marks of their own, the spans lie inside the pairs.
         """
         start = self._mark(line)
-        if self.known and self.known.edges.encloses(line[start:]):
-            inner = list(self._sentences(line, start + 1, len(line) - 1))
-            if len(inner) > 1:
-                yield from inner
-                return
-        yield from self._sentences(line, start, len(line))
+        inside = self.known.contents(line[start:]) if self.known else []
+        places = [(start + first, start + last) for first, last in inside]
+        begins = [first + self._mark(line[first:last]) for first, last in places]
+        ends = [last for _, last in places]
+        inner = [x for span in zip(begins, ends, strict=True) for x in self._sentences(line, *span)]
+        if len(inner) > 1 or begins != [first for first, _ in places]:
+            yield from inner
+        else:
+            yield from self._sentences(line, start, len(line))
 
     def _sentences(self, line: str, start: int, end: int) -> Iterator[Span]:
         """Spans of one sentence, or of several of at most ``lengths.longest`` characters.
@@ -275,6 +296,7 @@ class _Cutter:
     tokenizer: Tokenizer
     limit: int
     protect: bool
+    terms: Terms
 
     def unit(self, line: Normalised, start: int, end: int) -> Iterator[Segment]:
         """The segment of a part of a line, without layout; none if all is layout."""
@@ -287,11 +309,10 @@ class _Cutter:
         if key is not None:
             accelerator, text = text[key : key + 2], text[:key] + text[key + 1 :]
             places = [*places[:key], *places[key + 1 :]]
-        found = (known or _USUAL).spans_in(text)
-        spans = {x: way for x in found if (way := (known or _USUAL).reads(text, x)) != "text"}
+        signs = self._signs(text)
+        spans = {x: way for x in signs if (way := (known or _USUAL).reads(text, x)) != "text"}
         first, last = 0, len(text)
         if known and self.preprocessing.lengths and text:
-            signs = [x for x in found if x in spans or x.kind == "measure"]
             numbers = self.preprocessing.reads_numbers
             first, last = known.edges.span(text, signs, numbers=numbers)
         inside = [x for x in spans if self.protect and first <= x.start and x.end <= last]
@@ -300,11 +321,35 @@ class _Cutter:
         marked = BareText(read, marks) if marks else None
         bare = marked.bare if marked else read
         reads_numbers = self.preprocessing.reads_numbers and (known or _USUAL).reads_number(bare)
-        if bare.strip() and (reads_numbers or has_letters(bare)):
+        if bare.strip() and (reads_numbers or has_letters(bare)) and not self._is_unknown(bare):
             places = places[first : last + 1]
             accelerator = accelerator if key and first < key < last else ""
             opaque = any(spans[span] == "opaque" for span in inside)
             yield Segment(bare if opaque else read, places, [], capitals, marked, accelerator)
+
+    def _signs(self, text: str) -> list[ProtectedSpan]:
+        """The spans of a text that the model does not read as text; a glossary's terms are text."""
+        known = self.preprocessing.known or _USUAL
+        spans = known.signs_in(text)
+        cuts_words = self.protect and known.whole_words
+        torn = torn_words(self.tokenizer, self._read(text, ())[0]) if cuts_words else []
+        for start, end in torn:  # a word takes the place of spans inside it
+            meeting = [span for span in spans if span.start < end and start < span.end]
+            if all(start <= span.start and span.end <= end for span in meeting):
+                spans = [span for span in spans if span not in meeting]
+                spans.append(ProtectedSpan("unknown", start, end))
+        spans.sort(key=lambda span: span.start)
+        if spans and self.terms.entries:
+            named = {place for term, *_ in self.terms.places_in(text) for place in range(*term)}
+            spans = [span for span in spans if named.isdisjoint(range(span.start, span.end))]
+        return spans
+
+    def _is_unknown(self, text: str) -> bool:
+        """Whether a text stays, because the model knows no word of it, and no term stands in it."""
+        known = self.preprocessing.known
+        if not (self.protect and known and known.whole_words):
+            return False
+        return knows_no_word(self.tokenizer, text) and not self.terms.places_in(text)
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""

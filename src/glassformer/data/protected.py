@@ -42,7 +42,8 @@ _KINDS = {
     r"(?:/[\w.@+-]{1,60}){0,20}/?|(?:/[\w.@+-]{1,60}){2,20}/?"
     r"|(?:[\w-]{1,60}+/){1,20}[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?!\w)"
     r"|[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?::\d{1,6}){1,2}(?!\w))",
-    "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^\n]{1,300}?(?<!`)(?P=ticks)(?!`)"
+    "code": r"(?<!`)(?P<ticks>`{1,3})(?!`|[^`'\n]{1,60}'(?![\w'`]))"  # not the quote of `this'
+    r"[^\n]{1,300}?(?<!`)(?P=ticks)(?!`)"
     r"|(?<!\w)[A-Za-z][A-Za-z\d]{0,40}+_[A-Za-z\d]\w{0,40}(?:\(\))?|(?<!\w)[A-Za-z][\w.]{0,60}+\(\)"
     r"|(?<!\w)[A-Za-z]\w{0,40}+(?:::\w{1,40}){1,9}|(?<![\w-])--[a-z][\w-]{1,40}",
     "tag": r"<(?:%[^\n]{0,120}?%|\?[^\n]{0,120}?\?|/?#[^<>\n]{1,80})>|<!--[^\n]{0,300}?-->"
@@ -67,7 +68,7 @@ _KINDS = {
     rf"|:(?<![^{_OPENS}]:)(?:[A-Za-z]\w{{1,40}}|[a-z](?!\w))|@:[\w.]{{1,60}}"
     r"|\[X\d{1,5}X\]",  # Weblate's form of a hidden placeholder
     "reference": r"\[\^?\d[\d\s.,:;–-]{0,20}\]"
-    r"|\[(?=[^\[\]\s]{0,40}[A-Za-z])(?=[^\[\]\s]{0,40}\d)[^\[\]\s]{1,40}\]"
+    r"|\[(?=[^\[\]\s]{0,40}[A-Za-z])(?=[^\[\]\s]{0,40}\d)[^\[\]\s{}<>\\]{1,40}\]"
     r"|[§¶№]{1,2}\s?\d[\d.–-]{0,20}(?:\s?\(\d{1,3}\)){0,9}",
     "escape": r"\\(?:[nrtNh](?![a-z])|[A-Za-z]{2,20}\*?)",  # of a string, or a command of LaTeX
     "name": r"(?<![\w@#&/.])(?:@[A-Za-z_]\w{1,40}(?:\.\w{1,40}){0,3}"
@@ -81,7 +82,8 @@ _KINDS = {
     rf"|{ALPHA}{{1,24}}\d{ALNUM}{{0,20}}|\d{{1,9}}{ALPHA}{{1,20}}\d{ALNUM}{{0,20}}"
     r"|[A-Z]{1,6}(?:-[^\W_]{0,20}\d[^\W_]{0,20}){1,4}|\d{1,6}(?:-\d{1,8}){3,6}"
     r"|\+\d{1,4}[ \d()/-]{4,18}\d)(?![\w\uFE0F\u20E3-]|[.,]\d)",
-    "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"
+    "emoji": r"(?<!\S)[:;=]['-]?[DPpOo](?!\S)"
+    r"|(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
     "emphasis": rf"(?<!\w){_EMPHASIS}(?=\w)|(?<=[\w.!?]){_EMPHASIS}(?!\w)",
 }
@@ -89,7 +91,9 @@ _KINDS = {
 SPANS = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
 _SPAN = re.compile(SPANS)
 # Each span matches this pattern; most texts have no match and need no further search.
-_MAY = re.compile(r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]|~~|''|::|--")
+_MAY = re.compile(
+    r"[\[\\{%$<&`@#*\d_/©®\u203c-\U0010ffff]|[:;=]['\\A-Za-z-]|\(\)|www[.]|~~|''|::|--"
+)
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z\d][\w:.-]*)[^>]*?(?P<end>/?)>")
 # A placeholder without a name or number counts by its place among the others.
 _ORDERED = re.compile(r"%[-+0#' I]{0,3}\d{0,3}(?:\.\d+)?[A-Za-z@]+|\{(?:[!:].*)?\}")

@@ -14,7 +14,7 @@ A multilingual model reads the language as the first subwords, the prefix of the
 from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cached_property
-from itertools import compress
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import SupportsInt
 
@@ -193,7 +193,45 @@ class Tokenizer:
             if piece.replace(SPACE, " ").isspace() or piece in _BLANK_BYTES
         )
 
-    @property
+    def tears(self, word: str, *, begins: bool = True) -> bool:
+        """Whether the tokenizer has only letters for a word, or no subword that begins the word.
+
+        The word has two letters or more, and the first may be a capital. Without ``begins``, the
+        word stands behind a sign, so that another subword may begin it.
+
+        >>> from glassformer.data.subword_training import train_tokenizer
+        >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=300)
+        >>> tokenizer.subwords("heat"), tokenizer.tears("heat"), tokenizer.tears("cat")
+        (['▁', 'he', 'at'], True, False)
+        """
+        ids = self.encode_batch([word], prefixed=False)[0]
+        if self._letters.intersection(ids[:1]) and not self._letters.issuperset(ids):
+            ids = self.encode_batch([word.lower()], prefixed=False)[0]
+        return self._letters.issuperset(ids) or (begins and self.subword(ids[0]) == SPACE)
+
+    def may_tear(self, text: str) -> bool:
+        """Whether the tokenizer may tear a word of a text, without a look at each word."""
+        [ids] = self.encode_batch([text], prefixed=False)
+        return any(x in self._letters and y in self._inner for x, y in pairwise(ids))
+
+    def lacks(self, ids: Sequence[int]) -> bool:
+        """Whether bytes or the unknown symbol stand for a character without a subword."""
+        return self.unk_id in ids or not self.byte_ids.isdisjoint(ids)
+
+    @cached_property
+    def _letters(self) -> frozenset[int]:
+        """The ids of the subwords of one letter, but of no syllable, of bytes, and of a space."""
+        pieces = ((n, self.subword(n).removeprefix(SPACE)) for n in range(self.vocab_size))
+        single = (n for n, x in pieces if not x or (x.isalpha() and len(x) == 1 and x < "가"))
+        return self.byte_ids.union(single)
+
+    @cached_property
+    def _inner(self) -> frozenset[int]:
+        """The ids of the subwords that begin with a letter inside a word, and of bytes."""
+        ids = range(self.vocab_size)
+        return self.byte_ids.union(n for n in ids if self.subword(n)[:1].isalpha())
+
+    @cached_property
     def cuts_subwords(self) -> bool:
         """Whether the model is BPE or unigram; other kinds cut only words, or all characters."""
         try:  # these two kinds alone can draw a segmentation

@@ -15,7 +15,10 @@ from glassformer.support.languages import language_of
 __all__ = [
     "ALNUM",
     "ALPHA",
+    "JOINED",
+    "JOINTS",
     "UNSPACED_CLASS",
+    "WORD",
     "Link",
     "Span",
     "has_letters",
@@ -24,6 +27,7 @@ __all__ = [
     "pharaoh",
     "replaced",
     "subword_spans",
+    "torn_words",
     "unknown_letters",
     "words",
 ]
@@ -39,6 +43,11 @@ UNSPACED_CLASS = (
 ALNUM, ALPHA = (rf"(?:(?![{UNSPACED_CLASS}])[^\W{x}_])" for x in ("", r"\d"))
 """Patterns of letters and digits, and of letters, of the scripts with spaces."""
 _UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
+JOINTS = "/&+=@~^*#%$·'’"
+"""Signs that join letters to one word, as in "and/or"."""
+WORD = re.compile(rf"{ALPHA}+(?:['’]{ALPHA}+)*")
+JOINED = re.compile(rf"(?<!{ALNUM}){ALPHA}+(?:[{JOINTS}-]{ALPHA}+)*(?!{ALNUM})")
+"""A word with its apostrophes, and words that signs join."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +88,11 @@ def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
     ['é']
     """
     [ids] = tokenizer.encode_batch([text], prefixed=False)
-    if not _has_bytes(tokenizer, ids):
+    if not tokenizer.lacks(ids):
         return []  # most texts
     letters = sorted(filter(str.isalpha, {*text}))
     rows = tokenizer.encode_batch(letters, prefixed=False)
-    return [x for x, row in zip(letters, rows, strict=True) if _has_bytes(tokenizer, row)]
+    return [x for x, row in zip(letters, rows, strict=True) if tokenizer.lacks(row)]
 
 
 def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
@@ -105,15 +114,32 @@ def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
 
 def _knows(tokenizer: Tokenizer, word: str) -> bool:
     [ids] = tokenizer.encode_batch([word], prefixed=False)
-    if _has_bytes(tokenizer, ids):
+    if tokenizer.lacks(ids):
         return False
     letters = unicodedata.normalize("NFD", word)  # a Hangul syllable has several
     return len(word) == 1 or len(letters) >= 2 * len(ids) or not tokenizer.cuts_subwords
 
 
-def _has_bytes(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
-    """Whether a character has no subword, so that its bytes or the unknown symbol stand for it."""
-    return tokenizer.unk_id in ids or not tokenizer.byte_ids.isdisjoint(ids)
+def torn_words(tokenizer: Tokenizer, text: str) -> list[Span]:
+    """The words that the tokenizer tears, such as "INFO"; a word of one letter is whole.
+
+    Words that a sign joins are one word.
+
+    >>> from glassformer.data.subword_training import train_tokenizer
+    >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=300)
+    >>> text = "the xD-cat sat I"
+    >>> [text[slice(*word)] for word in torn_words(tokenizer, text)]
+    ['xD-cat']
+    """
+    joined = JOINED.finditer(text) if tokenizer.may_tear(text) else ()
+    return [
+        match.span()
+        for match in joined
+        if any(
+            len(part[0]) > 1 and tokenizer.tears(part[0], begins=part.start() == 0)
+            for part in WORD.finditer(match[0])
+        )
+    ]
 
 
 def words(text: str) -> list[Span]:

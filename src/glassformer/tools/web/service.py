@@ -262,27 +262,37 @@ class Service:
         """
         translator = self.translator(pair)
         # A thread cuts the texts, so that the event loop serves other requests meanwhile.
-        rows = await asyncio.to_thread(translator.segments, texts)
+        terms = self._terms(pair, glossary)
+        rows = await asyncio.to_thread(translator.segments, texts, terms=terms)
         segments = [
             (text[slice(*segment.span)], len(segment.ids))
             for text, row in zip(texts, rows, strict=True)
             for segment in row
         ]
         search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
-        translations = await self._queued(pair, segments, glossary, {**search, "split": False})
+        translations = await self._queued(pair, segments, terms, {**search, "split": False})
         sources = [source for source, _ in segments]
         rate = partial(_alternatives, translator)
         rest = iter(await asyncio.to_thread(lambda: list(map(rate, sources, translations))))
         return [
             _document(text, row, [next(rest) for _ in row], language=pair[1])
+            if row or not invented(translator.bundle, text, text)
+            else Document(text=text, doubts=[NO_WORD])
             for text, row in zip(texts, rows, strict=True)
         ]
+
+    def _terms(
+        self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]] | None
+    ) -> Terms:
+        """The terms of the server's glossary and of a request's glossary."""
+        terms = self.glossaries.get(pair, NO_TERMS)
+        return terms | Terms.of(glossary) if glossary else terms
 
     async def _queued(
         self,
         pair: LanguagePair,
         texts: Sequence[tuple[str, int]],
-        glossary: Mapping[str, str | Sequence[str]] | None,
+        terms: Terms,
         search: TranslateSettings,
     ) -> list[Translation]:
         """The translation of each text; a text stands beside the number of its subwords.
@@ -296,8 +306,6 @@ class Service:
                 f"Invalid request: request ({size:,} subwords) exceeds the limit of"
                 f" {self.max_subwords:,}: send less text at once",
             )
-        terms = self.glossaries.get(pair, NO_TERMS)
-        terms = terms | Terms.of(glossary) if glossary else terms
         search["beam"] = max(self.beam, search.get("n_best", 1))
         translator = self.translator(pair)
         return await asyncio.wrap_future(
@@ -329,7 +337,9 @@ class Service:
                 f" than the limit of {_MAX_ITEM:,}: divide it among several elements",
             )
         pairs = list(zip(flat, lengths, strict=True))
-        rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
+        rest = iter(
+            await self._queued(pair, pairs, self._terms(pair, glossary), {"alignment": True})
+        )
         answers = [[next(rest) for _ in of_page] for of_page in units]
         bundle = self.translator(pair).bundle
         return [

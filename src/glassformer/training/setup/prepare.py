@@ -9,7 +9,7 @@ import torch
 
 from glassformer.config import TextMetric
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.normaliser import Normalisation, normaliser
+from glassformer.data.normaliser import normaliser
 from glassformer.data.parallel_lines import ruinous
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
@@ -23,7 +23,7 @@ from glassformer.support.errors import InputError, UsageError, counted
 from glassformer.support.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
-from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
+from glassformer.training.setup.kept_pairs import KeptPairs, even_sample, keep_pairs
 from glassformer.training.setup.machine import check_precision
 from glassformer.training.setup.options import Files, MachineOptions, TextOptions, TrainConfig
 from glassformer.training.setup.recipe import ranked
@@ -116,7 +116,7 @@ def prepare(
     for line in (origin, *augmented, *vocabularies):
         note(line)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, longest, text=settled)
-    normalise = normaliser(normalisation := settled.normalisation or "none")
+    normalise = normaliser(settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(run.packed("valid"), normalised, tokenizers, longest, text=settled)
     if long := packed.meta.dropped_long:
@@ -130,7 +130,7 @@ def prepare(
         device=device,
         start=start,
         tokenizers=tokenizers,
-        preprocessing=_preprocessing(kept, start, normalisation, languages),
+        preprocessing=_preprocessing(kept, start, settled, tokenizers[0]),
         valid=valid,
         packed_valid=packed_valid,
         test=test,
@@ -144,13 +144,16 @@ def prepare(
 def _preprocessing(
     kept: KeptPairs,
     start: Start,
-    normalisation: Normalisation,
-    languages: tuple[str, str] | None,
+    settled: TrainConfig,
+    source_tokenizer: Tokenizer,
 ) -> Preprocessing:
     """The rules that cut texts for the child; it knows the texts of the parent too."""
     before = start.parent.preprocessing.known if start.parent else None
     known = kept.known.plus(before) if before else kept.known
-    return Preprocessing(normalisation, languages, kept.source_lengths, known)
+    pairs = even_sample(read_pairs(kept.run.train), kept.trained)
+    known = known.with_words(source_tokenizer, [pair.source for pair in pairs])
+    languages = settled.language_pair or start.languages
+    return Preprocessing(settled.normalisation or "none", languages, kept.source_lengths, known)
 
 
 def _chosen(config: TrainConfig, parts: Parts | None) -> Parts:

@@ -52,7 +52,7 @@ class Sentence:
         model = changed(bundle.model, question.changes)
         tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)
         engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
-        [row] = replace(engine, protects=True).segments([question.text])
+        [row] = replace(engine, protects=True, terms=terms).segments([question.text])
         if not row:
             raise InputError("the text has no word to translate")
         first = row[0]

@@ -281,7 +281,7 @@ function draw() {
   $("copy").disabled = !view.answer?.text;
   $("others").hidden = !translated;
   $("look").hidden = !translated || !served;
-  $("doubts").replaceChildren();
+  $("doubts").replaceChildren(...(translated ? [] : items(view.answer?.doubts ?? [])));
   $("readout").replaceChildren();
   if (!view.answer) {
     target.replaceChildren();
@@ -296,6 +296,8 @@ function draw() {
   if (translated) drawChoices();
 }
 
+const items = (lines) => lines.map((line) => make("li", { textContent: line }));
+
 function drawChoices() {
   const place = view.segment;
   const { hypotheses } = shown(place);
@@ -304,9 +306,7 @@ function drawChoices() {
   $("segment-of").textContent = several ? `of “${source}”` : "";
   const { doubts } = view.segments[place];
   $("doubts").replaceChildren(
-    ...(several && doubts.length ? [`On “${source}”: `, ...doubts] : doubts).map((line) =>
-      make("li", { textContent: line }),
-    ),
+    ...items(several && doubts.length ? [`On “${source}”: `, ...doubts] : doubts),
   );
   $("look").href =
     `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;

@@ -1,11 +1,12 @@
 // Reasons to doubt a translation. The twin of glassformer/alignment/doubts.py.
 
 import { protectedSpans } from "./edges.js";
-import { hasLetters, isLetterAlone, words } from "./words.js";
+import { hasLetters, knowsNoWord, words } from "./words.js";
 
 const NUMBER = /\p{Nd}{1,18}(?:[.,'’\u00a0\u202f]\p{Nd}{3}(?!\p{Nd})){0,5}/gu;
 const LEAST = 25; // a translation may have a smaller number as a word
 const VARIED = ["measure", "identifier"]; // kinds that a translation may write otherwise
+const NO_WORD = "The training had hardly any word of the text.";
 const SHOWN = 6; // letters, numbers or other parts of a text
 
 export class Doubts {
@@ -30,15 +31,20 @@ export class Doubts {
       this.longest !== null &&
         characters.length > this.longest &&
         "The text is longer than 99 of 100 texts of the training.",
-      source !== target &&
-        knowsNoWord(this.source, source) &&
-        "The training had hardly any word of the text.",
+      source !== target && knowsNoWord(this.source, source) && NO_WORD,
       named("The training had hardly any text with these letters", letters),
       named("The translation lacks these numbers of the text", lostNumbers(source, target)),
       named("The translation lacks these parts, which should stay", this.lost(source, target)),
       aligned.length < all.length / 2 &&
         "Fewer than half of the text's words are aligned with the translation.",
     ].filter(Boolean);
+  }
+
+  // The reasons for a text that stays as it is, because the model reads no part of it.
+  ofUnread(text) {
+    const spans = [...protectedSpans(text, this.spans)].map(({ span }) => span);
+    const rest = spans.reduce((left, span) => left.replace(span, ""), text);
+    return knowsNoWord(this.source, rest) ? [NO_WORD] : [];
   }
 
   // The protected spans that the target lacks.
@@ -57,21 +63,6 @@ function named(reason, items) {
   const names = [...new Set(items)];
   const ending = names.length <= SHOWN ? "." : " …";
   return names.length > 0 && `${reason}: ${names.slice(0, SHOWN).join(", ")}${ending}`;
-}
-
-// Whether the text has words, and the tokenizer takes each of them apart.
-function knowsNoWord(tokenizer, text) {
-  const letters = [...text];
-  const found = words(text)
-    .map((span) => letters.slice(...span).join(""))
-    .filter((word) => hasLetters(word) && !/\p{Nd}/u.test(word) && !isLetterAlone(word));
-  const knows = (word) => {
-    const ids = tokenizer.encode(word).slice(tokenizer.prefix.length);
-    const size = [...word.normalize("NFD")].length; // a Hangul syllable has several letters
-    const whole = [...word].length === 1 || size >= 2 * ids.length;
-    return whole && ids.every((id) => tokenizer.knows(id));
-  };
-  return found.length > 0 && !found.some(knows);
 }
 
 // The letters that have no subword.

@@ -20,9 +20,10 @@ export class Edges {
   }
 
   // The span of a stripped text, in UTF-16; empty if the text has neither letters nor digits.
-  // Without `numbers`, numbers that an opaque span parts from all words are signs too.
-  span(text, numbers) {
-    const signs = this.bare(text);
+  // Without `numbers`, numbers that an opaque span parts from all words are signs too. `torn`: the
+  // places of torn words, in UTF-16.
+  span(text, numbers, torn) {
+    const signs = this.bare(text, torn);
     const pairs = this.pairs(signs);
     const [start, end] = core(signs, pairs, numbers ? [0, signs.length] : besideWords(signs));
     if (start === end) return [0, 0];
@@ -44,11 +45,31 @@ export class Edges {
     return longest.map((place) => typed.slice(0, place).join("").length);
   }
 
-  // Whether a pair of signs, such as brackets, stands around a text.
-  encloses(text) {
-    const signs = [...text];
-    if (!Object.hasOwn(this.closers, signs[0] ?? "")) return false;
-    return this.pairs(signs).some(([first, last]) => first === 0 && last === signs.length - 1);
+  // The spans (UTF-16) inside the outermost pairs of signs, such as brackets, that hold all words.
+  contents(text) {
+    const closers = Object.values(this.closers).join("");
+    const [opens, closes] = [Object.hasOwn(this.closers, text[0] ?? ""), closers.includes(text.at(-1))];
+    if (!opens && !closes) return [];
+    let hidden = text;
+    for (const { kind, span, index } of protectedSpans(text, this.spans)) {
+      if (!isLetter(span) || this.isText(kind, span)) continue;
+      const gone = SPAN.repeat(span.length);
+      hidden = hidden.slice(0, index) + gone + hidden.slice(index + span.length);
+    }
+    const outermost = [];
+    const ordered = this.pairs(hidden.split("")).sort(([one], [other]) => one - other);
+    for (const [first, last] of ordered) {
+      if (!outermost.length || outermost.at(-1)[1] < first) outermost.push([first, last]);
+    }
+    const ends = [...outermost.map(([first]) => first), text.length];
+    const rest = ends.map((end, n) => hidden.slice(n ? outermost[n - 1][1] + 1 : 0, end)).join("");
+    return /\p{L}/u.test(rest) ? [] : outermost.map(([first, last]) => [first + 1, last]);
+  }
+
+  // Whether a span is text for the model.
+  isText(kind, span) {
+    const names = [kind, `${kind} ${span[0]}`, `${kind} ${span}`];
+    return names.some((name) => this.texts.includes(name)) || /^\$\p{Nd}$/u.test(span);
   }
 
   learnt(run, runs) {
@@ -66,22 +87,26 @@ export class Edges {
   }
 
   // The characters, with signs of their own in the place of protected spans, but for numbers.
-  bare(text) {
+  bare(text, torn = []) {
     const signs = [...text];
     let [place, before] = [0, 0]; // of a span, in characters and in UTF-16
     for (const { kind, span, index } of protectedSpans(text, this.spans)) {
       place += [...text.slice(before, index)].length;
       before = index;
-      const names = [kind, `${kind} ${span[0]}`, `${kind} ${span}`];
-      const isText = names.some((name) => this.texts.includes(name));
       if (kind === "measure") signs[place] = "0"; // a minus belongs to its number
-      if (isText || /^\$\p{Nd}$/u.test(span)) continue;
+      if (this.isText(kind, span)) continue;
       const end = place + [...span].length;
       const sign = this.numbered.includes(kind) ? OPAQUE : SPAN;
       signs.fill(kind === "placeholder" ? JOINED : sign, place, end);
       const closes = kind === "emphasis" && !isLetter(signs[end]);
       if (span.startsWith("</") || closes) signs[end - 1] = CLOSING;
       else if (/^<[\p{L}\p{N}#]/u.test(span) || kind === "emphasis") signs[place] = OPENING;
+    }
+    for (const [start, end] of torn) {
+      const [first, last] = [start, end].map((each) => [...text.slice(0, each)].length);
+      if (signs.slice(first, last).every((sign) => !PARTS.includes(sign))) {
+        signs.fill(OPAQUE, first, last);
+      }
     }
     return signs;
   }

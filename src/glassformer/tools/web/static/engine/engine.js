@@ -174,6 +174,7 @@ export class Engine {
         each.alignment = found.map((link) => ({ ...link, source: link.source.map(typed) }));
         each.doubts = this.doubts.of(segment.text, each.text, found);
         each.text = withoutAddedStop(segment.text, each.text, text[segment.end]);
+        if (each === hypotheses[0]) each.text ||= segment.text;
         const inside = ({ target }) => target[1] <= size(each.text);
         each.alignment = each.alignment.filter(inside);
         if (segment.capitals) each.text = each.text.toUpperCase();
@@ -187,7 +188,8 @@ export class Engine {
       segments.push({ source, target: [start, size(whole)], hypotheses });
       progress?.({ text: whole, segments: [...segments] }, all.length);
     }
-    return { text: whole + text.slice(end), segments };
+    const doubts = all.length ? [] : this.doubts.ofUnread(text);
+    return { text: whole + text.slice(end), segments, doubts };
   }
 }
 

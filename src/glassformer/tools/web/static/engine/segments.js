@@ -4,7 +4,7 @@
 
 import { inKnownCase, isUpper } from "./capitals.js";
 import { Edges, protectedSpans } from "./edges.js";
-import { hasLetters, isSpace } from "./words.js";
+import { hasLetters, isSpace, knowsNoWord } from "./words.js";
 
 // No sentence ends after an initial, a title, or a number that means "fourth", nor before a small
 // letter.
@@ -39,6 +39,7 @@ export class Preprocessing {
     this.shapes = cutting?.shapes;
     this.code = cutting && new RegExp(cutting.code, "gu");
     this.mark = cutting && new RegExp(cutting.mark, "uy");
+    this.torn = cutting?.torn && [cutting.torn, cutting.tornPart].map((x) => new RegExp(x, "gu"));
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
     this.unknown = normalisation && new RegExp(`([${normalisation.unknown}]+)`, "u");
@@ -107,10 +108,10 @@ export class Preprocessing {
   // place there of each of its units.
   segments(text, tokenizer) {
     const units = this.lines(text).flatMap((line) =>
-      this.parts(line.text).flatMap((span) => this.unit(line, span)),
+      this.parts(line.text).flatMap((span) => this.unit(line, span, tokenizer)),
     );
     return units
-      .map((unit) => this.inKnownCase(unit, tokenizer))
+      .map((unit) => ({ ...unit, ...this.read(unit.text, tokenizer) }))
       .flatMap((unit) => this.within(unit, tokenizer))
       .map((unit) => ({ ...unit, start: unit.places[0], end: unit.places.at(-1) }));
   }
@@ -141,16 +142,18 @@ export class Preprocessing {
     }
   }
 
-  // The spans of a line that are translated, each by itself: the line, or its sentences. If a
-  // pair of signs, such as brackets, holds several sentences, the spans lie inside it.
+  // The spans of a line that are translated, each by itself: the line, or its sentences. If pairs
+  // of signs, such as brackets, hold all words, and these are several sentences or have marks of
+  // their own, the spans lie inside the pairs.
   parts(line) {
     if (this.together === null) return [[0, line.length]];
     const mark = this.markOf(line);
-    if (this.edges?.encloses(line.slice(mark))) {
-      const inner = this.groups(line, mark + 1, line.length - 1);
-      if (inner.length > 1) return inner;
-    }
-    return this.groups(line, mark, line.length);
+    const inside = this.edges?.contents(line.slice(mark)) ?? [];
+    const places = inside.map(([first, last]) => [mark + first, mark + last]);
+    const marks = places.map((span) => this.markOf(line.slice(...span)));
+    const inner = places.flatMap(([first, last], n) => this.groups(line, first + marks[n], last));
+    const divided = inner.length > 1 || marks.some(Boolean);
+    return divided ? inner : this.groups(line, mark, line.length);
   }
 
   // Spans of one sentence, or of several of at most `together` characters.
@@ -192,28 +195,39 @@ export class Preprocessing {
 
   // The unit of a span, without white space and without the signs at its edges that the model has
   // not learnt; none if nothing is left.
-  unit({ text, places }, [start, end]) {
+  unit({ text, places }, [start, end], tokenizer) {
     const letters = text.slice(start, end).split("");
     const seen = (letter) => !isSpace(letter);
     if (!letters.some(seen)) return [];
     const from = start + letters.findIndex(seen);
     const read = text.slice(from, start + letters.findLastIndex(seen) + 1);
-    const [first, last] = this.edges?.span(read, this.numbers) ?? [0, read.length];
+    const torn = this.tornWords(read, tokenizer);
+    const [first, last] = this.edges?.span(read, this.numbers, torn) ?? [0, read.length];
     const core = read.slice(first, last);
     const shape = core.replace(/\p{Nd}+/gu, "0");
     const isNumber = this.numbers && (this.shapes?.includes(shape) ?? true);
     if (!core || !(isNumber || hasLetters(core))) return [];
+    if (this.torn && knowsNoWord(tokenizer, this.read(core, tokenizer).text)) return [];
     const part = places.slice(from + first, from + last + 1);
     return [{ text: core, places: part, capitals: false }];
   }
 
-  inKnownCase(unit, tokenizer) {
-    if (!this.invisible) return unit;
-    const letters = lowered(unit.text);
-    const torn = letters !== null && isShorter(letters, unit.text, tokenizer);
-    const lower = torn ? letters : null;
-    const text = inKnownCase(lower ?? unit.text, tokenizer);
-    return { ...unit, text, capitals: lower !== null };
+  // The places (UTF-16) of the words that the tokenizer tears; words that a sign joins are one.
+  tornWords(text, tokenizer) {
+    const [joined, part] = this.torn ?? [];
+    if (!joined) return [];
+    const tears = ({ 0: word, index }) => [...word].length > 1 && tokenizer.tears(word, !index);
+    return [...this.read(text, tokenizer).text.matchAll(joined)]
+      .filter(([found]) => [...found.matchAll(part)].some(tears))
+      .map(({ 0: found, index }) => [index, index + found.length]);
+  }
+
+  // The text in the case that the model knows, and whether it is in capitals.
+  read(text, tokenizer) {
+    if (!this.invisible) return { text, capitals: false };
+    const letters = lowered(text);
+    const capitals = letters !== null && isShorter(letters, text, tokenizer);
+    return { text: inKnownCase(capitals ? letters : text, tokenizer), capitals };
   }
 
   // The unit with its ids, or several units if it has more than `longest`.
@@ -223,7 +237,7 @@ export class Preprocessing {
     let end = 0;
     return this.split(unit.text, tokenizer).flatMap((part) => {
       end += part.length;
-      const pieces = this.unit(unit, [end - part.length, end]);
+      const pieces = this.unit(unit, [end - part.length, end], tokenizer);
       const { capitals } = unit;
       return pieces.map((piece) => ({ ...piece, capitals, ids: tokenizer.encode(piece.text) }));
     });

@@ -27,6 +27,8 @@ export class Tokenizer {
     this.prefix = prefix.map((piece) => model.idOf(piece));
     const ids = Array.from({ length: this.size }, (_, id) => id);
     this.blank = new Set(ids.filter((id) => isBlank(this.subword(id))));
+    const letters = ids.filter((id) => !this.knows(id) || isLetter(this.subword(id)));
+    this.letters = new Set(letters);
   }
 
   // The ids of the text with the prefix, and no start or end symbol.
@@ -52,6 +54,17 @@ export class Tokenizer {
   // Whether an id stands for more than an unknown character or a byte of one.
   knows(id) {
     return id !== this.unkId && this.model.pieces[id]?.type !== BYTE;
+  }
+
+  // Whether the tokenizer has only letters for a word, or no subword that begins the word. If no
+  // word `begins`, another subword may stand first.
+  tears(word, begins) {
+    const idsOf = (text) => this.encode(text).slice(this.prefix.length);
+    const inLetters = (ids) => ids.every((id) => this.letters.has(id));
+    const typed = idsOf(word);
+    const asTyped = inLetters(typed) || !this.letters.has(typed[0]);
+    const ids = asTyped ? typed : idsOf(word.toLowerCase());
+    return inLetters(ids) || (begins && this.subword(ids[0]) === SPACE);
   }
 
   subword(id) {
@@ -125,6 +138,12 @@ function commonParts(from, to, [start, first] = [0, 0], [end, last] = [from.leng
     longest,
     ...commonParts(from, to, [place + size, other + size], [end, last]),
   ];
+}
+
+// Whether a subword is one letter, but no syllable, or a space.
+function isLetter(piece) {
+  const letter = piece.replace(/^\u2581/u, "");
+  return letter === "" || (/^\p{L}$/u.test(letter) && letter < "가");
 }
 
 function isBlank(piece) {

@@ -20,7 +20,22 @@ function kindOf(character) {
 }
 
 // Whether a word is one letter of a script with spaces between words.
-export const isLetterAlone = (word) => [...word].length === 1 && kindOf(word) === "letter";
+const isLetterAlone = (word) => [...word].length === 1 && kindOf(word) === "letter";
+
+// Whether a text has words, and the tokenizer takes each of them apart.
+export function knowsNoWord(tokenizer, text) {
+  const letters = [...text];
+  const found = words(text)
+    .map((span) => letters.slice(...span).join(""))
+    .filter((word) => hasLetters(word) && !/\p{Nd}/u.test(word) && !isLetterAlone(word));
+  const knows = (word) => {
+    const ids = tokenizer.encode(word).slice(tokenizer.prefix.length);
+    const size = [...word.normalize("NFD")].length; // a Hangul syllable has several letters
+    const whole = [...word].length === 1 || size >= 2 * ids.length;
+    return whole && ids.every((id) => tokenizer.knows(id));
+  };
+  return found.length > 0 && !found.some(knows);
+}
 
 // Spans: a run of letters and digits, with apostrophes inside, or another visible character.
 export function words(text) {
