@@ -31,7 +31,7 @@ export class Doubts {
       this.longest !== null &&
         characters.length > this.longest &&
         "The text is longer than 99 of 100 texts of the training.",
-      source !== target && knowsNoWord(this.source, source) && NO_WORD,
+      source !== target && this.knowsNoWord(source) && NO_WORD,
       named("The training had hardly any text with these letters", letters),
       named("The translation lacks these numbers of the text", lostNumbers(source, target)),
       named("The translation lacks these parts, which should stay", this.lost(source, target)),
@@ -42,9 +42,14 @@ export class Doubts {
 
   // The reasons for a text that stays as it is, because the model reads no part of it.
   ofUnread(text) {
+    return this.knowsNoWord(text) ? [NO_WORD] : [];
+  }
+
+  // Whether the text has words outside its spans, and the tokenizer takes each of them apart.
+  knowsNoWord(text) {
     const spans = [...protectedSpans(text, this.spans)].map(({ span }) => span);
     const rest = spans.reduce((left, span) => left.replace(span, ""), text);
-    return knowsNoWord(this.source, rest) ? [NO_WORD] : [];
+    return [text, rest].every((each) => knowsNoWord(this.source, each));
   }
 
   // The protected spans that the target lacks.
