@@ -21,7 +21,7 @@ __all__ = ["USUAL", "Edges"]
 
 USUAL = " .,:;!?…。、！？؟।¿¡\"'“”„«»‘’‚‹›+-−#$€£¥%°"
 """The signs of learnt runs, if nobody has counted the runs and the model has subwords for them."""
-_LEAST = 5  # sources with a run, from which a model learns the run
+_LEAST = 5  # sources with a run, from which a model learns the run; one of 1,000, if these are more
 _MOST = 8  # signs of a learnt run
 _DEEPEST = 100  # opening signs that wait for their partners
 # The closing signs of each opening sign; some signs open and close.
@@ -77,8 +77,9 @@ class Edges:
             starts[_SPANS.sub(_SPAN, bare[:start])] += 1
             ends[_SPANS.sub(_SPAN, bare[end:])] += 1
             middles.update({*_MIDDLE.findall(source)})
+        least = max(_LEAST, starts.total() // 1_000)
         first, last, inner = (
-            tuple(sorted(run for run in runs if runs[run] >= _LEAST))
+            tuple(sorted(run for run in runs if runs[run] >= least))
             for runs in (starts, ends, middles)
         )
         return cls(first, last, "", inner)

@@ -41,7 +41,7 @@ Reading: TypeAlias = Literal["copied", "text", "opaque"]
 _LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 pairs, if fewer
 # Units that are also words or times, in some language.
 _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
-_TORN = 0.01  # the share of sources with a word in letters that a model with whole words may have
+_TORN = 0.02  # the share of sources with a word in letters that a model with whole words may have
 _DIGIT = re.compile(r"\d")
 _TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
 
