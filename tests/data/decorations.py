@@ -680,6 +680,8 @@ def _clear(pairs: Sequence[Pair], frame: str, slot: int) -> Sequence[Pair]:
     before, after = frame[max(slot - 1, 0) : slot], frame[slot + 1 : slot + 2]
     if frame[slot + 1 : slot + 3] == f" {SLOT}":
         return [pair for pair in pairs if pair.source[-1] == "."] or pairs
+    if before == "[":  # numbers in brackets are a reference
+        pairs = [pair for pair in pairs if any(map(str.isalpha, pair.source))] or pairs
     words = [pair for pair in pairs if " " in pair.source or before not in ("{", "|", "_")]
     return [pair for pair in words if after != "." or pair.source[-1] != "."] or pairs
 

@@ -146,7 +146,9 @@ class Edges:
             if not outermost or outermost[-1][1] < start:
                 outermost.append((start, end))
         rest = replaced(bare, [((start, end + 1), "") for start, end in outermost])
-        return [] if has_letters(rest) else [(start + 1, end) for start, end in outermost]
+        if has_letters(rest) or not has_letters(bare):
+            return []
+        return [(start + 1, end) for start, end in outermost]
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
         run = _SPANS.sub(_SPAN, run)

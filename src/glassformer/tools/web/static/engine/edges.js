@@ -1,7 +1,7 @@
 // Signs at the edges of a text that the model has not learnt.
 // The twin of glassformer/data/edges.py and protected.py, whose patterns the page's record holds.
 
-import { isSpace } from "./words.js";
+import { hasLetters, isSpace } from "./words.js";
 
 const isLetter = (character) => /[\p{L}\p{N}]/u.test(character ?? "");
 const isMark = (character) => /\p{M}/u.test(character ?? "");
@@ -63,7 +63,8 @@ export class Edges {
     }
     const ends = [...outermost.map(([first]) => first), text.length];
     const rest = ends.map((end, n) => hidden.slice(n ? outermost[n - 1][1] + 1 : 0, end)).join("");
-    return /\p{L}/u.test(rest) ? [] : outermost.map(([first, last]) => [first + 1, last]);
+    const holds = hasLetters(hidden) && !hasLetters(rest);
+    return !holds ? [] : outermost.map(([first, last]) => [first + 1, last]);
   }
 
   // Whether a span is text for the model.
