@@ -113,9 +113,9 @@ def test_one_text_in_several_segmentations_is_one_alternative(tokenizer):
     )
 
 
-def test_a_text_whose_best_translation_is_blank_stays(tokenizer):
+def test_a_blank_best_is_kept(tokenizer):
     assert alternatives(tokenizer, tokenizer.encode_batch(["  ", "\n", "dog"])) == (
-        "hat",
+        "",
         [("dog", -2.0)],
     )
 

@@ -20,6 +20,9 @@ from glassformer.model.transformer import Transformer
 from glassformer.support.devices import device_of
 from glassformer.support.errors import InputError, UsageError
 from glassformer.translator import Sampling, Translator
+from tests.data import ways
+from tests.data.decorations import Pair
+from tests.data.exact_translator import exact_translator
 from tests.tables import every
 
 TEXTS = ["A dog runs.", "An old hat.", "", "x", "grass and snow", " \u2028 ", "漢字"]
@@ -510,3 +513,21 @@ def test_the_search_s_settings_reach_the_translation(translator):
         [once] = translator.translate(texts[:1], beam=beam, min_length=30, no_repeat_ngram=1)
         ids = translator.target_tokenizer.encode(once.text)
         assert len(set(ids)) > len(set(translator.target_tokenizer.encode(long[0].text)))
+
+
+@every("answer", ["", " ", "<u>", "{x}", "%s"])
+def test_a_segment_with_a_blank_translation_stays(answer):
+    exact = exact_translator()
+    exact.engine.learn([Pair("Search", answer)])
+
+    texts = ["Search", "[Search] ...", "Two dogs run. Search"]
+    expected = ["Search", "[Search] ...", "Zwei Hunde rennen. Search"]
+    assert [each.text for each in exact.translate(texts)] == expected
+    assert ways.server(exact, texts) == expected
+
+
+@every("text", ["\ud83d", "A dog \udc4d runs.", "[\ud800]", "A dog.\n***\udfff"])
+def test_half_a_character_is_one_line(translator, text):
+    for call in (translator.translate, translator.segments):
+        with pytest.raises(InputError, match=r"^text 2: character \d+ .* is half a surrogate pair"):
+            call(["A dog.", text])

@@ -145,7 +145,6 @@ class TextEngine:
         A text without segments stays as it is. The engine gets the texts in jobs of similar
         lengths. Without ``split``, only a line that is too long is cut at sentence ends.
         """
-        require_unicode(texts)
         self._check(options, forced=any(prefixes))
 
         def translations(places: list[int]) -> list[Translation]:
@@ -212,6 +211,7 @@ class TextEngine:
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments of each text, with protected spans if the engine ``protects``."""
+        require_unicode(texts)
         return self.preprocessing.segments(
             texts,
             self.source,
@@ -259,8 +259,7 @@ class TextEngine:
     ) -> Iterator[Translation]:
         """The translation of each text, from the hypotheses of all segments in order.
 
-        The translation of a text of several segments joins the segments' best hypotheses. A segment
-        with a blank best hypothesis stays as it is.
+        The translation of a text of several segments joins the segments' best hypotheses.
         """
         rest = iter(hypotheses)
         beams_by_text = [[next(rest) for _ in row] for row in rows]
@@ -281,15 +280,14 @@ class TextEngine:
                             segment,
                             without_added_stop(
                                 text, segment, without_run(segment.text, next(decoded))
-                            )
-                            or ("" if number else segment.text),
+                            ),
                             (0, 0),
                             hypothesis.score,
                         )
                         for segment, hypothesis in zip(row, chosen, strict=True)
                     ],
                 )
-                for number, chosen in enumerate(candidates)
+                for chosen in candidates
             ]
             yield with_alternatives(translations)
 
@@ -305,6 +303,14 @@ class TextEngine:
         segments = tuple(replace(part, span=span) for part, span in placed)
         score = fsum(part.score for part in parts) / len(parts)
         return Translation(whole, score, segments=segments)
+
+    def without_blanks(self, text: str, translation: Translation) -> Translation:
+        """The translation, with each segment as it is in the place of its blank translation."""
+        parts = translation.segments
+        if all(part.text.strip() for part in parts):
+            return translation
+        kept = [x if x.text.strip() else replace(x, text=x.segment.text) for x in parts]
+        return replace(self.joined(text, kept), alternatives=translation.alternatives)
 
 
 def without_run(source: str, target: str) -> str:

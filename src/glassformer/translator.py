@@ -262,6 +262,7 @@ class Translator:
         translations = placement.placed(texts, translations, begins)
         if protect:
             translations = SpanPlacement(placement, options).placed(texts, translations, begins)
+        translations = list(map(engine.without_blanks, texts, translations))
         return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(
