@@ -54,7 +54,7 @@ class Sentence:
         engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
         [row] = replace(engine, protects=True, terms=terms).segments([question.text])
         if not row:
-            raise InputError("the text has no word to translate")
+            raise InputError("the text has no word that the model knows")
         first = row[0]
         engine.check_prefix(forced, engine.room - len(first.ids))
         pieces = pieces_of(tokenizers[0], [*first.ids, tokenizers[0].eos_id], first.text)

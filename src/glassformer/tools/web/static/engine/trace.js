@@ -19,7 +19,7 @@ export async function traceOf(engine, request, signal) {
   const model = engine.changed(changes);
   const segments = engine.segments(request.text);
   if (!segments.length)
-    throw new Error("The text has no word to translate.");
+    throw new Error("The text has no word that the model knows.");
   const [{ text, ids }] = segments;
   const asked = {
     text,
