@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -759,18 +760,26 @@ def nested(draw: Random) -> str:
 def around_a_word(draw: Random, pairs: Sequence[Pair], signs: tuple[str, str]) -> Drawn:
     """A pair of signs around a word of a known text, but not around the last one."""
     pair = draw.choice([pair for pair in pairs if " " in pair.source])
-    place = draw.randrange(pair.source.count(" "))
-    others = [place] if pair.aligned else range(pair.target.count(" ") + 1)
+    inner = enumerate(pair.source.split(" ")[:-1])
+    place = draw.choice([n for n, word in inner if any(map(str.isalnum, word))])
 
     def around(text: str, place: int, signs: tuple[str, str]) -> str:
         words = text.split(" ")
         words[place] = words[place].join(signs)
         return " ".join(words)
 
+    def anywhere(text: str) -> Iterator[str]:
+        """The signs around any words, with the marks at their end or without."""
+        ends = [match.end() for match in re.finditer(r"\w(?=\W|$)|\S(?=\s|$)", text)]
+        starts = [match.start() for match in re.finditer(r"(?<!\S)\S", text)]
+        for start, end in product(starts, ends):
+            if start < end:
+                yield text[:start] + text[start:end].join(signs) + text[end:]
+
     known = [pair]
     if pair.aligned:
         known.append(Pair(*(around(side, place, (FIRST, SECOND)) for side in pair[:2])))
-    targets = [around(pair.target, other, signs) for other in others]
+    targets = [around(pair.target, place, signs)] if pair.aligned else anywhere(pair.target)
     return around(pair.source, place, signs), targets, known
 
 
@@ -867,7 +876,8 @@ def _of_spans(name: str, forms: str) -> Family:
     def make(draw: Random, pairs: Sequence[Pair]) -> Drawn:
         return inside(draw, pairs, drawn(draw, forms))
 
-    return Family(f"{name.removesuffix(' *')} inside", make, "inside", not name.endswith("*"))
+    named, numbers = not name.endswith("*"), name == "phone numbers"  # beside numbers, more of it
+    return Family(f"{name.removesuffix(' *')} inside", make, "inside", named, numbers=numbers)
 
 
 def _families() -> Iterator[Family]:

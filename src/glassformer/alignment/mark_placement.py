@@ -41,7 +41,8 @@ def places(
                 start = inside[1] - len(text.lstrip())
                 placing.put(number, node, (start, start + len(text.strip())))
             elif run := linked.run(node.place, inside):
-                placing.put(number, node, run)
+                wider = _wider(texts, node.place, run)
+                placing.put(number, node, wider if placing.fits(wider, node.parent) else run)
     for number, node in enumerate(nodes):
         if number not in placing.spans:
             beside = _apart(texts, node.place[0], linked.beside(node.place[0]))
@@ -122,7 +123,8 @@ class _Placing:
     def __init__(self, target: str, least: int) -> None:
         self.spans = {-1: (least, len(target))}
         self._pairs: dict[int, list[Span]] = defaultdict(list)  # sorted, by parent
-        self._words = words(target)
+        found = words(target)
+        self._words = [word for word in found if target[word[0]].isalnum()] or found
 
     def put(self, number: int, node: Node, span: Span) -> None:
         self.spans[number] = span
@@ -139,6 +141,12 @@ class _Placing:
             if place < last:
                 return first if place - first < last - place else last
         return place
+
+    def fits(self, span: Span, parent: int) -> bool:
+        """Whether a span lies in the span of ``parent`` and apart from its pairs."""
+        start, end = self.spans[parent]
+        apart = all(span[1] <= pair[0] or pair[1] <= span[0] for pair in self._pairs[parent])
+        return apart and start <= span[0] and span[1] <= end
 
     def free_word(self, place: int, parent: int) -> Span:
         """The word of ``parent`` at or before ``place``; an empty span if there is none."""
@@ -162,6 +170,19 @@ def _apart(texts: tuple[str, str], source: int, place: int) -> int:
     if at_space and all(any(map(is_spaced, half)) for half in halves):
         return start if place - start < end - place else end
     return place
+
+
+def _wider(texts: tuple[str, str], place: Span, run: Span) -> Span:
+    """The run with all of its first and last target word, such as "02:12", but for signs around it.
+
+    A side of the run stays if it stands inside a source word.
+    """
+    source, target = (f" {text} " for text in texts)
+    start, end = target.rfind(" ", 0, run[0] + 1), target.find(" ", run[1] + 1) - 1
+    first = next(n for n in range(start, run[0] + 1) if n == run[0] or texts[1][n].isalnum())
+    last = next(n for n in range(end, run[1] - 1, -1) if n == run[1] or texts[1][n - 1].isalnum())
+    begins, ends = (" " in source[side : side + 2] for side in place)
+    return first if begins else run[0], last if ends else run[1]
 
 
 def is_spaced(character: str) -> bool:

@@ -81,11 +81,12 @@ _KINDS = {
     r"(?:(?=[a-f-]{0,40}\d)[\da-f]{6,8}(?:-[\da-f]{2,12}){1,4}"
     rf"|{ALPHA}{{1,24}}\d{ALNUM}{{0,20}}|\d{{1,9}}{ALPHA}{{1,20}}\d{ALNUM}{{0,20}}"
     r"|[A-Z]{1,6}(?:-[^\W_]{0,20}\d[^\W_]{0,20}){1,4}|\d{1,6}(?:-\d{1,8}){3,6}"
-    r"|\+\d{1,4}[ \d()/-]{4,18}\d)(?![\w\uFE0F\u20E3-]|[.,:]\d)",
+    r"|\+(?:\d{7,15}|\d{1,6}-[\d/-]{3,17}\d|\d{1,6}[ (/][ \d()/-]{3,17}\d))"
+    r"(?![\w\uFE0F\u20E3-]|[.,:]\d)",
     "emoji": r"(?<!\S)[:;=]['-]?[DPpOo](?!\S)"
     r"|(?:[\U0001F1E6-\U0001F1FF]{2}\uFE0F?|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
-    "emphasis": rf"(?<!\w){_EMPHASIS}(?=\w)|(?<=[\w.!?]){_EMPHASIS}(?!\w)",
+    "emphasis": rf"(?<!\w){_EMPHASIS}(?=\w)|(?<=[\w.,;:!?%]){_EMPHASIS}(?!\w)",
 }
 #: A pattern of all kinds, each a named group.
 SPANS = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
