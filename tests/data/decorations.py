@@ -296,6 +296,34 @@ FRAMES: dict[str, str] = {
 *⟨letter⟩) ␀*
 `␀'
 """,
+    "blocks of markup *": r"""
+<td>␀</td><td>␀</td>
+<h2 class="⟨letter⟩">␀</h2><p>␀</p>
+<ul><li>␀<li>␀</ul>
+""",
+    "entities of signs *": r"""
+&quot;␀&quot;
+&laquo;&nbsp;␀&nbsp;&raquo;
+␀&#8230;
+""",
+    "lists in brackets *": r"""
+["␀", "␀"]
+{"⟨torn⟩": "␀", "⟨code⟩": "␀"}
+[("␀", "␀")]
+""",
+    "cells of CSV *": r"""
+"␀","␀",⟨number⟩
+⟨torn⟩,"␀",⟨torn′⟩
+""",
+    "labels before colons *": r"""
+⟨torn⟩ ⟨code⟩: ␀
+Q: ␀⏎A: ␀
+␀; ␀: ␀
+""",
+    "single letters *": r"""
+Q⇥␀
+␀ | Z
+""",
     "texts joined by signs *": r"""
 ␀ ⟨joint⟩ ␀
 ␀ ⟨joint⟩ ␀ ⟨joint′⟩ ␀
