@@ -311,10 +311,6 @@ FRAMES: dict[str, str] = {
 {"⟨torn⟩": "␀", "⟨code⟩": "␀"}
 [("␀", "␀")]
 """,
-    "cells of CSV *": r"""
-"␀","␀",⟨number⟩
-⟨torn⟩,"␀",⟨torn′⟩
-""",
     "labels before colons *": r"""
 ⟨torn⟩ ⟨code⟩: ␀
 Q: ␀⏎A: ␀

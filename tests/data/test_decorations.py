@@ -35,7 +35,6 @@ TODAY: dict[str, tuple[int, int, int, int]] = {
     "blocks of markup": (100, 100, 100, 100),
     "entities of signs": (100, 100, 100, 100),
     "lists in brackets": (100, 100, 100, 100),
-    "cells of CSV": (100, 100, 100, 100),
     "labels before colons": (100, 100, 100, 100),
     "single letters": (100, 100, 100, 100),
     "texts joined by signs": (100, 100, 100, 100),

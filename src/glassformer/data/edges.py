@@ -159,7 +159,7 @@ class Edges:
                 outermost.append((start, end))
         rest = replaced(bare, [((start, end + 1), "") for start, end in outermost])
         if not has_letters(rest):
-            return [(start + 1, end) for start, end in outermost if has_letters(bare)]
+            return [(start + 1, end) for start, end in outermost] if has_letters(bare) else []
         return _bracketed_ends(bare, outermost, unknown)
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
