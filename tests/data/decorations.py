@@ -246,6 +246,7 @@ FRAMES: dict[str, str] = {
 * [x] ␀
 ⟨number⟩. ␀
 ⟨number⟩) ␀
+⟨number⟩.) ␀
 (⟨number⟩) ␀
 ⟨letter⟩) ␀
 (iv) ␀

@@ -158,8 +158,8 @@ class Edges:
             if not outermost or outermost[-1][1] < start:
                 outermost.append((start, end))
         rest = replaced(bare, [((start, end + 1), "") for start, end in outermost])
-        if not has_letters(rest):
-            return [(start + 1, end) for start, end in outermost] if has_letters(bare) else []
+        if has_letters(bare) and not has_letters(rest):
+            return [(start + 1, end) for start, end in outermost]
         return _bracketed_ends(bare, outermost, unknown)
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:

@@ -50,7 +50,7 @@ _LINE = re.compile(r"[^\r\n\v\f\x85\u2028\u2029]+")
 # Tabs, runs of spaces or of another sign, and the signs between two quotations of CSV part cells.
 _GAP = (
     r"\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
-    r"|\|\||(?<=\")[,;](?=[\"\w])|(?<=\w)[,;](?=\"\w)"
+    r"|\|\||[,;](?:(?<=\"[,;])(?=[\"\w])|(?<=\w[,;])(?=\"\w))"
 )
 # Codes of terminals, tags of blocks, and escapes of strings and subtitles part cells as tabs do.
 _CODE = re.compile(
@@ -61,7 +61,7 @@ _CODE = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
-    r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})\)"
+    r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}\.?|[A-Za-z]|[ivx]{1,5})\)"
     r"|(?P<number>\d{1,3}\.))(?:\s+|\Z|(?<=\))(?=\())"
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")

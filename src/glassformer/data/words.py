@@ -110,8 +110,9 @@ def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
     [True, False, False, True]
     """
     parts = (part[slice(*word)] for part in text.split() for word in words(part))
-    found = [word for word in parts if has_letters(word) and not any(map(str.isdecimal, word))]
-    return bool(found) and not any(_knows(tokenizer, word) for word in found)
+    found = (word for word in parts if has_letters(word) and not any(map(str.isdecimal, word)))
+    known = (_knows(tokenizer, word) for word in found)
+    return not next(known, True) and not any(known)
 
 
 def _knows(tokenizer: Tokenizer, word: str) -> bool:

@@ -75,8 +75,8 @@ export class Edges {
     }
     const ends = [...pairs.map(([first]) => first), text.length];
     const rest = ends.map((end, n) => hidden.slice(n ? pairs[n - 1][1] + 1 : 0, end)).join("");
-    if (!hasLetters(hidden) || !pairs.length) return [];
-    if (!hasLetters(rest)) return pairs.map(([first, last]) => [first + 1, last]);
+    if (!pairs.length) return [];
+    if (hasLetters(hidden) && !hasLetters(rest)) return pairs.map(([first, last]) => [first + 1, last]);
     const [[start, first], [last, end]] = [pairs[0], pairs.at(-1)];
     const isAlone = (place, ...around) =>
       this.unknownBrackets.includes(hidden[place]) && !isLetter(around.join(""));
