@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from glassformer.alignment import align as alignment
 from glassformer.alignment import span_placement
 from glassformer.alignment.cross_attention import UnalignedError
+from glassformer.data.bare_text import BareText
 from glassformer.data.known import Known
-from glassformer.data.protected import lost_spans, protected_spans
+from glassformer.data.protected import lost_spans, mark_of, protected_spans
 from glassformer.data.words import Link, words
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.translator import Translator
@@ -163,6 +164,21 @@ def test_only_spans_with_a_name_or_number_change_places(source, first, text):
 @every("target", ["a %s dog", "a dog %s", "{x} a dog", "a <b>dog", "a [b]dog[/b]"])
 def test_an_invented_span_goes(target):
     assert translated({"ein Hund": [target]}, "ein Hund").text == "a dog"
+
+
+@given(st.lists(st.sampled_from(["<u>", "%s", "{x}", " "]), min_size=1, max_size=4))
+def test_a_text_stays_if_its_translation_holds_invented_spans_alone(spans):
+    assert translated({"a dog": ["".join(spans)]}, "a dog").text == "a dog"
+
+
+@given(
+    st.lists(st.sampled_from(["{n} ", " {n}", ", {n}", "{n}", " "]), min_size=1, max_size=3),
+    st.sampled_from([("red", "hat"), ("4", "5")]),
+)
+def test_words_that_a_span_and_a_space_part_stay_two(between, pair):
+    text = "".join(between).join(pair)
+    bare = BareText(text, tuple(mark_of(text, span) for span in protected_spans(text))).bare
+    assert (bare == "".join(pair)) == (" " not in text)
 
 
 def test_opaque_spans_never_reach_the_model():

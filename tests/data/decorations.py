@@ -247,6 +247,7 @@ FRAMES: dict[str, str] = {
 * [x] ␀
 ⟨number⟩. ␀
 ⟨number⟩) ␀
+⟨number⟩.) ␀
 (⟨number⟩) ␀
 ⟨letter⟩) ␀
 (iv) ␀
@@ -296,6 +297,30 @@ FRAMES: dict[str, str] = {
 “• ␀”
 *⟨letter⟩) ␀*
 `␀'
+""",
+    "blocks of markup *": r"""
+<td>␀</td><td>␀</td>
+<h2 class="⟨letter⟩">␀</h2><p>␀</p>
+<ul><li>␀<li>␀</ul>
+""",
+    "entities of signs *": r"""
+&quot;␀&quot;
+&laquo;&nbsp;␀&nbsp;&raquo;
+␀&#8230;
+""",
+    "lists in brackets *": r"""
+["␀", "␀"]
+{"⟨torn⟩": "␀", "⟨code⟩": "␀"}
+[("␀", "␀")]
+""",
+    "labels before colons *": r"""
+⟨torn⟩ ⟨code⟩: ␀
+Q: ␀⏎A: ␀
+␀; ␀: ␀
+""",
+    "single letters *": r"""
+Q⇥␀
+␀ | Z
 """,
     "texts joined by signs *": r"""
 ␀ ⟨joint⟩ ␀

@@ -87,6 +87,42 @@ def test_a_run_between_spaces_parts_texts_unless_sources_have_it(run):
         assert (found is not None and found[0] == run) == parted
 
 
+@given(st.lists(st.tuples(st.sampled_from(CLEAN[:2]), st.booleans()), min_size=2, max_size=5))
+def test_cells_of_csv_are_texts_of_their_own(tokenizer, cells):
+    """One of two neighbours has quotation marks, which the model knows."""
+    marked = [quoted or not n % 2 for n, (_, quoted) in enumerate(cells)]
+    row = ",".join(
+        f'"{text}"' if quoted else "dog" for (text, _), quoted in zip(cells, marked, strict=True)
+    )
+    preprocessing = Preprocessing("text", ("en", "de"), LENGTHS, Known(edges=Edges.of(CLEAN * 5)))
+    [segments] = preprocessing.segments([row], tokenizer, limit=1_000)
+    texts = [text if quoted else "dog" for (text, _), quoted in zip(cells, marked, strict=True)]
+    assert [segment.text for segment in segments] == texts
+
+
+@given(sign=st.sampled_from(":;"), spans=st.lists(st.sampled_from([":x1:", "&amp;", "`a: b`"])))
+def test_a_colon_parts_texts_unless_sources_have_it(tokenizer, sign, spans):
+    head, tail = " ".join(["A man", *spans, "sits"]), "two men"
+    learnt = Edges.of(CLEAN * 5 + [f"A man{sign} a dog"] * 5)
+    for edges, parts in ((Edges.of(CLEAN * 5), 2), (learnt, 1), (Edges(), 1)):
+        preprocessing = Preprocessing("text", ("en", "de"), LENGTHS, Known(edges=edges))
+        [row] = preprocessing.segments([f"{head}{sign} {tail}"], tokenizer, limit=1_000)
+        assert [segment.text for segment in row] == (
+            [head, tail] if parts == 2 else [f"{head}{sign} {tail}"]
+        )
+
+
+@given(pair=st.sampled_from(["()", "[]", "{}"]), start=st.booleans())
+def test_unlearnt_brackets_at_an_end_hold_a_text(pair, start):
+    inner, word = f"{pair[0]}a dog{pair[1]}", "A man"
+    text = f"{inner} {word}" if start else f"{word} {inner}"
+    characters = "".join(sorted({*"".join(CLEAN)} - {*"()"}))
+    for known, parts in ((characters, {"A man", "a dog"}), (characters + pair, set())):
+        contents = Known((known, known), Edges.of(CLEAN * 5)).contents(text)
+        assert {text[slice(*span)].strip() for span in contents} == parts
+        assert not Known((known, known)).contents(f"{word}{inner}{word}")
+
+
 def test_pairs_that_hold_all_words_have_contents():
     def contents(text):
         return [text[slice(*span)] for span in Known(edges=Edges()).contents(text)]

@@ -79,16 +79,24 @@ class BareText:
 
     @cached_property
     def kept(self) -> list[int]:
-        """The place in the text of each character of the bare text."""
+        """The place in the text of each character of the bare text.
+
+        If a mark with a space stands between two words, the space stays.
+        """
         kept: list[int] = []
+        space = -1  # the last space that goes
         gone = [False] * len(self.text)
         for opening, closing, _ in self._leaving:
             for start, end in filter(None, (opening, closing)):
                 gone[start:end] = [True] * (end - start)
         for place, character in enumerate(self.text):
             if gone[place]:
+                space = place if character.isspace() else space
                 continue
             if place and gone[place - 1]:
+                joins = character.isalnum() and kept and self.text[kept[-1]].isalnum()
+                if joins and space > kept[-1]:
+                    kept.append(space)
                 after_space = not kept or self.text[kept[-1]].isspace()
                 if character.isspace() and after_space:
                     continue

@@ -8,7 +8,7 @@ equally long run of digits; other numbers are opaque.
 import re
 from collections.abc import Collection
 
-from glassformer.data.words import ALNUM, ALPHA, UNSPACED_CLASS
+from glassformer.data.words import ALNUM, ALPHA, NO_ENTITY, UNSPACED_CLASS
 
 __all__ = ["RAISED", "joints_of", "number_shape", "unknown_numbers"]
 
@@ -18,7 +18,7 @@ RAISED = "²³¹⁰⁴-⁹"
 _JOINT = re.compile(r"(?=([a0])([^a0 ]*)([a0]))")
 _SIDES = (("0", "0"), ("a", "0"), ("0", "a"))
 # Markup, quotation marks and separators may stand beside a word.
-_SOLID = rf"[^\s<>{{}}\[\]`\\)!?;|*^\"“”„«»{UNSPACED_CLASS}]"
+_SOLID = rf"(?:{NO_ENTITY}[^\s<>{{}}\[\]`\\)!?;|*^\"“”„«»{UNSPACED_CLASS}])"
 _PLACES = {"0": r"\d(?!\uFE0F?\u20E3)", "a": f"(?![{RAISED}]){ALPHA}"}
 _SIGN = rf"(?:(?=_|[^\w]){_SOLID})"
 _FAR = "{0,40}"  # characters before an unknown joint

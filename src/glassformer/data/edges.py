@@ -17,7 +17,10 @@ from itertools import islice, pairwise, product
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import Span, has_letters, replaced
 
-__all__ = ["USUAL", "Edges"]
+__all__ = ["BRACKETS", "USUAL", "Edges"]
+
+BRACKETS = "([{（【「『"
+"""Opening brackets."""
 
 USUAL = " .,:;!?…。、！？؟।¿¡\"'“”„«»‘’‚‹›+-−#$€£¥%°"
 """The signs of learnt runs, if nobody has counted the runs and the model has subwords for them."""
@@ -41,7 +44,7 @@ _PARTING = (
     r"(?:[★☆☐☑☒]|(?![.,!?…。、！？।¿¡'\"“”„«‘’‚‹()\[\]{}%‰°$€£¥\\\u231A-\u23FF\u2600-\u27BF"
     r"\u2B05-\u2B55\U0001F000-\U0001FAFF\uFE0F\u200D])[^\w\s])"
 )
-_MIDDLE = re.compile(rf"(?<=\s){_PARTING}+(?=\s)")
+_MIDDLE = re.compile(rf"(?<=\s){_PARTING}+(?=\s)|(?<=[^\s:;])[:;]\s")
 # The parting runs for a model whose sources nobody has counted.
 _USUAL_PARTING = r"(?:[|¦·•›»>\u2190-\u21FF\u2500-\u27BF]{1,2}|[-=]{1,2}>)"
 _NUMBERS = ("unknown", "identifier", "reference", "version")  # kinds to which a number belongs
@@ -100,11 +103,18 @@ class Edges:
         learnt = "".join(rf"(?!{re.escape(run)}\s)" for run in self.middles)
         return rf"(?<=\s){learnt}{_PARTING}+(?=\s)"
 
+    @property
+    def colon(self) -> str:
+        """The pattern of a colon or semicolon behind a word that parts texts, mostly of none."""
+        counted = [f"{sign} " for sign in ":;" if f"{sign} " not in (self.middles or ())]
+        signs = "".join(sign[0] for sign in counted if self.middles is not None)
+        return rf"(?<=[^\s:;])[{signs}](?=\s)" if signs else "(?!)"
+
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
         tables = {"closers": _CLOSERS, "flanked": _FLANKED, "most": _MOST, "deepest": _DEEPEST}
         tables["numbered"] = _NUMBERS
-        return asdict(self) | tables
+        return asdict(self) | tables | {"colon": self.colon}
 
     def span(self, text: str, spans: Sequence[ProtectedSpan], *, numbers: bool = True) -> Span:
         """The span of a stripped text without the signs at its edges that nobody has learnt.
@@ -134,10 +144,12 @@ class Edges:
         return text[:1] in _CLOSERS or text[-1:] in _ENDS
 
     @staticmethod
-    def contents(text: str, spans: Sequence[ProtectedSpan]) -> list[Span]:
+    def contents(text: str, spans: Sequence[ProtectedSpan], unknown: str = "") -> list[Span]:
         """The spans inside the outermost pairs of signs, such as brackets, that hold all words.
 
-        The answer is empty if a word stands outside the pairs.
+        If a word stands outside the pairs, the answer is empty, unless a pair of ``unknown``
+        brackets stands at the beginning or end. Then the answer is that pair's content and the
+        rest.
         """
         hidden = [x for x in spans if any(map(str.isalnum, x.text_of(text)))]
         bare = replaced(text, [((x.start, x.end), _SPAN * (x.end - x.start)) for x in hidden])
@@ -146,9 +158,9 @@ class Edges:
             if not outermost or outermost[-1][1] < start:
                 outermost.append((start, end))
         rest = replaced(bare, [((start, end + 1), "") for start, end in outermost])
-        if has_letters(rest) or not has_letters(bare):
-            return []
-        return [(start + 1, end) for start, end in outermost]
+        if has_letters(bare) and not has_letters(rest):
+            return [(start + 1, end) for start, end in outermost]
+        return _bracketed_ends(bare, outermost, unknown)
 
     def _learnt(self, run: str, runs: Sequence[str] | None) -> bool:
         run = _SPANS.sub(_SPAN, run)
@@ -227,6 +239,20 @@ def _pairs(bare: str) -> list[Span]:
         elif opens and sign in _CLOSERS:
             opened.append((_CLOSERS[sign], place))
     return pairs
+
+
+def _bracketed_ends(bare: str, pairs: Sequence[Span], brackets: str) -> list[Span]:
+    """The content of the first or last pair, if these brackets begin or end a text, and the rest.
+
+    No letter stands beside the brackets, as in "call(x)".
+    """
+    for start, end in pairs[:1]:
+        if bare[start] in brackets and not _LETTER.search(bare[:start] + bare[end + 1 : end + 2]):
+            return [(start + 1, end), (end + 1, len(bare))]
+    for start, end in pairs[-1:]:
+        if bare[start] in brackets and not _LETTER.search(bare[:start][-1:] + bare[end:]):
+            return [(0, start), (start + 1, end)]
+    return []
 
 
 def _beside_words(bare: str) -> Span:

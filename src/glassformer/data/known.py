@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from glassformer.data.corpus import Pair
 from glassformer.data.digits import RAISED, joints_of, number_shape, unknown_numbers
-from glassformer.data.edges import USUAL, Edges
+from glassformer.data.edges import BRACKETS, USUAL, Edges
 from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
 from glassformer.data.tokenizer import SPACE, Tokenizer
@@ -25,6 +25,7 @@ from glassformer.data.words import (
     ALNUM,
     JOINED,
     JOINTS,
+    NO_ENTITY,
     UNSPACED_CLASS,
     WORD,
     Span,
@@ -41,6 +42,7 @@ Reading: TypeAlias = Literal["copied", "text", "opaque"]
 _LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 pairs, if fewer
 # Units that are also words or times, in some language.
 _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
+_DEEPEST = 5  # pairs of signs around a text
 _TORN = 0.02  # the share of sources with a word in letters that a model with whole words may have
 _DIGIT = re.compile(r"\d")
 _TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
@@ -155,9 +157,22 @@ class Known:
             for span in spans
         ]
 
-    def contents(self, text: str) -> list[Span]:
-        """The spans inside the pairs of signs that hold all words of a text; mostly none."""
-        return Edges.contents(text, self.signs_in(text)) if Edges.may_enclose(text) else []
+    def contents(self, text: str, depth: int = _DEEPEST) -> list[Span]:
+        """The spans inside the pairs of signs that hold all words of a text; mostly none.
+
+        So does a pair inside a pair, to a ``depth``. Brackets that the model has not learnt hold a
+        text of their own at both ends of a text.
+        """
+        part = text.strip()
+        if not (depth and Edges.may_enclose(part)):
+            return []
+        inside = Edges.contents(part, self.signs_in(part), self._brackets)
+        lead = text.index(part)
+        return [
+            (lead + start + first, lead + start + last)
+            for start, end in inside
+            for first, last in self.contents(part[start:end], depth - 1) or [(0, end - start)]
+        ]
 
     def signs_in(self, text: str) -> list[ProtectedSpan]:
         """The spans that the edges of a text know as signs: all but spans of text, and measures."""
@@ -173,7 +188,7 @@ class Known:
         note = rf"[{RAISED}]+(?![^\W_])"
         letter = rf"(?:(?!{note}|\d\uFE0F?\u20E3){ALNUM})"  # but not of a keycap
         word = rf"(?<!{ALNUM})(?={letter}*?{odd}{letter}){letter}+"
-        word += rf"|(?<!{ALNUM}){letter}+(?:{odd}[{JOINTS}]{letter}+)+"
+        word += rf"|(?<!{ALNUM}){letter}+(?:{NO_ENTITY}{odd}[{JOINTS}]{letter}+)+"
         word += f"|(?:{odd}[{UNSPACED_CLASS}])+"  # a character is a word there
         sign = rf"{odd}(?:[^\w\s]|_)"  # but not between letters, as in "end.Next"
         raised = f"(?:{odd}[{RAISED}])+"
@@ -191,6 +206,8 @@ class Known:
             **found,
             "letters": "".join(sorted(self._sources)),
             "shapes": self.shapes,
+            "unknownBrackets": self._brackets,
+            "deepestPairs": _DEEPEST,
             "torn": JOINED.pattern if self.whole_words else "",
             "tornPart": WORD.pattern,
         }
@@ -215,6 +232,11 @@ class Known:
         """The known characters of sources, in both cases."""
         sources = self.characters[0] if self.characters else ""
         return frozenset(chain(sources, sources.upper(), sources.lower()))
+
+    @cached_property
+    def _brackets(self) -> str:
+        """The opening brackets that the model has not learnt."""
+        return "" if self.characters is None else "".join(sorted({*BRACKETS} - self._sources))
 
     @cached_property
     def _class(self) -> str:

@@ -9,6 +9,7 @@ model has not learnt (:mod:`~glassformer.data.edges`).
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,17 +50,18 @@ _LINE = re.compile(r"[^\r\n\v\f\x85\u2028\u2029]+")
 # Tabs, runs of spaces or of another sign, and the signs between two quotations of CSV part cells.
 _GAP = (
     r"\t| {3}|([^\w\s.])\1{3}|(?<=\s)([^\w\s.])\2\2(?=\s)|_{4}|\.{4}|(?: \.){4}"
-    r"|\|\||(?<=\")[,;](?=\")"
+    r"|\|\||[,;](?:(?<=\"[,;])(?=[\"\w])|(?<=\w[,;])(?=\"\w))"
 )
-# Codes of terminals, and the escapes of strings and subtitles, which part cells as a tab does.
+# Codes of terminals, tags of blocks, and escapes of strings and subtitles part cells as tabs do.
 _CODE = re.compile(
     r"\x1b\[[\d;]{0,40}[A-Za-z]|(?<![A-Z]:)\\(?:[nrtNh](?![a-z])|u[\dA-Fa-f]{4})"
     r"|(?<=[\w.!?])<br ?/?>(?=\w)"
+    r"|</?(?:p|div|li|[uod]l|d[dt]|t[dhr]|h[1-6]|title|summary|option)(?:\s[^<>]{0,200})?>"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
-    r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})\)"
+    r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}\.?|[A-Za-z]|[ivx]{1,5})\)"
     r"|(?P<number>\d{1,3}\.))(?:\s+|\Z|(?<=\))(?=\())"
 )
 _SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
@@ -222,6 +224,10 @@ class Preprocessing:
         edges = self.known.edges if self.known else Edges()
         return re.compile(rf"(?:(?!{_GAP}|{edges.parting})[^\r\n])+")
 
+    @cached_property
+    def _colon(self) -> re.Pattern[str]:
+        return re.compile(self.known.edges.colon if self.known else "(?!)")
+
     def _lines(self, text: str, split: bool) -> Iterator[Normalised]:
         """The lines of a text, or the cells of a table's lines."""
         parted = _CODE.sub(lambda code: "\t" * len(code[0]), text) if split else text
@@ -251,13 +257,28 @@ class Preprocessing:
         return end
 
     def _parts(self, line: str) -> Iterator[Span]:
-        """The spans of a line, after its marks, that the model translates one by one.
+        """The spans of a line that the model translates one by one."""
+        start = 0
+        for end in [*self._colons(line), len(line)]:
+            yield from self._between_colons(line, start, end)
+            start = end
+
+    def _colons(self, line: str) -> list[int]:
+        """The places behind the colons that the model has not learnt, but for protected spans."""
+        places = [colon.end() for colon in self._colon.finditer(line)]
+        spans = self.known.spans_in(line) if self.known and places else []
+        ends = [(span, span.end + (span.kind != "unknown")) for span in spans]  # such as :tada:
+        inside = {place for span, end in ends for place in range(span.start + 1, end)}
+        return [place for place in places if place not in inside]
+
+    def _between_colons(self, line: str, start: int, end: int) -> Iterator[Span]:
+        """The spans of a part of a line, after its marks, such as "1. ".
 
         If pairs of signs, such as brackets, hold all words, and these are several sentences or
         have marks of their own, the spans lie inside the pairs.
         """
-        start = self._mark(line)
-        inside = self.known.contents(line[start:]) if self.known else []
+        start += self._mark(line[start:end])
+        inside = self.known.contents(line[start:end]) if self.known else []
         places = [(start + first, start + last) for first, last in inside]
         begins = [first + self._mark(line[first:last]) for first, last in places]
         ends = [last for _, last in places]
@@ -265,7 +286,7 @@ class Preprocessing:
         if len(inner) > 1 or begins != [first for first, _ in places]:
             yield from inner
         else:
-            yield from self._sentences(line, start, len(line))
+            yield from self._sentences(line, start, end)
 
     def _sentences(self, line: str, start: int, end: int) -> Iterator[Span]:
         """Spans of one sentence, or of several of at most ``lengths.longest`` characters.
@@ -275,12 +296,13 @@ class Preprocessing:
         together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
         first = last = start
         language = self.languages[0] if self.languages else None
-        sentences = list(sentence_spans(line[start:end], language))
-        spans = self.known.spans_in(line) if self.known and len(sentences) > 1 else []
+        text = line[start:end]
+        sentences = list(sentence_spans(text, language))
+        spans = self.known.spans_in(text) if self.known and len(sentences) > 1 else []
         inside = {place for span in spans for place in range(span.start + 1, span.end)}
         for place, stop in sentences:
             cut = start + place
-            if cut > first and start + stop - first > together and cut not in inside:
+            if cut > first and start + stop - first > together and place not in inside:
                 yield first, cut
                 first = cut
             last = start + stop
@@ -333,12 +355,11 @@ class _Cutter:
         spans = known.signs_in(text)
         cuts_words = self.protect and known.whole_words
         torn = torn_words(self.tokenizer, self._read(text, ())[0]) if cuts_words else []
-        for start, end in torn:  # a word takes the place of spans inside it
-            meeting = [span for span in spans if span.start < end and start < span.end]
-            if all(start <= span.start and span.end <= end for span in meeting):
-                spans = [span for span in spans if span not in meeting]
-                spans.append(ProtectedSpan("unknown", start, end))
-        spans.sort(key=lambda span: span.start)
+        starts, ends = [span.start for span in spans], [span.end for span in spans]
+        for start, end in reversed(torn):  # a word takes the place of spans inside it
+            meeting = slice(bisect_right(ends, start), bisect_left(starts, end))
+            if all(start <= span.start and span.end <= end for span in spans[meeting]):
+                spans[meeting] = [ProtectedSpan("unknown", start, end)]
         if spans and self.terms.entries:
             named = {place for term, *_ in self.terms.places_in(text) for place in range(*term)}
             spans = [span for span in spans if named.isdisjoint(range(span.start, span.end))]

@@ -46,25 +46,44 @@ export class Edges {
   }
 
   // The spans (UTF-16) inside the outermost pairs of signs, such as brackets, that hold all words.
-  contents(text) {
+  // So does a pair inside a pair, to a `depth`. Brackets that the model has not learnt hold a text
+  // of their own at both ends of a text.
+  contents(text, depth = this.deepestPairs) {
+    const part = text.trim();
+    const lead = text.length - text.trimStart().length;
+    return this.outermost(depth ? part : "").flatMap(([start, end]) => {
+      const inner = this.contents(part.slice(start, end), depth - 1);
+      const spans = inner.length ? inner : [[0, end - start]];
+      return spans.map((span) => span.map((place) => lead + start + place));
+    });
+  }
+
+  outermost(text) {
     const closers = Object.values(this.closers).join("");
-    const [opens, closes] = [Object.hasOwn(this.closers, text[0] ?? ""), closers.includes(text.at(-1))];
-    if (!opens && !closes) return [];
+    const [opens, closes] = [text[0] ?? "", text.at(-1) ?? ""];
+    if (!(Object.hasOwn(this.closers, opens) || (text && closers.includes(closes)))) return [];
     let hidden = text;
     for (const { kind, span, index } of protectedSpans(text, this.spans)) {
       if (!isLetter(span) || this.isText(kind, span)) continue;
       const gone = SPAN.repeat(span.length);
       hidden = hidden.slice(0, index) + gone + hidden.slice(index + span.length);
     }
-    const outermost = [];
+    const pairs = [];
     const ordered = this.pairs(hidden.split("")).sort(([one], [other]) => one - other);
     for (const [first, last] of ordered) {
-      if (!outermost.length || outermost.at(-1)[1] < first) outermost.push([first, last]);
+      if (!pairs.length || pairs.at(-1)[1] < first) pairs.push([first, last]);
     }
-    const ends = [...outermost.map(([first]) => first), text.length];
-    const rest = ends.map((end, n) => hidden.slice(n ? outermost[n - 1][1] + 1 : 0, end)).join("");
-    const holds = hasLetters(hidden) && !hasLetters(rest);
-    return !holds ? [] : outermost.map(([first, last]) => [first + 1, last]);
+    const ends = [...pairs.map(([first]) => first), text.length];
+    const rest = ends.map((end, n) => hidden.slice(n ? pairs[n - 1][1] + 1 : 0, end)).join("");
+    if (!pairs.length) return [];
+    if (hasLetters(hidden) && !hasLetters(rest)) return pairs.map(([first, last]) => [first + 1, last]);
+    const [[start, first], [last, end]] = [pairs[0], pairs.at(-1)];
+    const isAlone = (place, ...around) =>
+      this.unknownBrackets.includes(hidden[place]) && !isLetter(around.join(""));
+    if (isAlone(start, hidden.slice(0, start), hidden[first + 1]))
+      return [[start + 1, first], [first + 1, text.length]];
+    if (isAlone(last, hidden[last - 1], hidden.slice(end))) return [[0, last], [last + 1, end]];
+    return [];
   }
 
   // Whether a span is text for the model.
@@ -103,8 +122,11 @@ export class Edges {
       if (span.startsWith("</") || closes) signs[end - 1] = CLOSING;
       else if (/^<[\p{L}\p{N}#]/u.test(span) || kind === "emphasis") signs[place] = OPENING;
     }
+    [place, before] = [0, 0];
     for (const [start, end] of torn) {
-      const [first, last] = [start, end].map((each) => [...text.slice(0, each)].length);
+      const first = place + [...text.slice(before, start)].length;
+      const last = first + [...text.slice(start, end)].length;
+      [place, before] = [last, end];
       if (signs.slice(first, last).every((sign) => !PARTS.includes(sign))) {
         signs.fill(OPAQUE, first, last);
       }

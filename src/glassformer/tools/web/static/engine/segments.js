@@ -40,6 +40,7 @@ export class Preprocessing {
     this.code = cutting && new RegExp(cutting.code, "gu");
     this.mark = cutting && new RegExp(cutting.mark, "uy");
     this.torn = cutting?.torn && [cutting.torn, cutting.tornPart].map((x) => new RegExp(x, "gu"));
+    this.colon = cutting && new RegExp(cutting.colon, "gu");
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
     this.unknown = normalisation && new RegExp(`([${normalisation.unknown}]+)`, "u");
@@ -147,28 +148,45 @@ export class Preprocessing {
   // their own, the spans lie inside the pairs.
   parts(line) {
     if (this.together === null) return [[0, line.length]];
-    const mark = this.markOf(line);
-    const inside = this.edges?.contents(line.slice(mark)) ?? [];
+    const ends = [...this.colons(line), line.length];
+    return ends.flatMap((end, n) => this.betweenColons(line, ends[n - 1] ?? 0, end));
+  }
+
+  // The places behind the colons that the model has not learnt, but for protected spans.
+  colons(line) {
+    const places = this.colon ? [...line.matchAll(this.colon)].map(({ index }) => index + 1) : [];
+    const inside = new Set();
+    for (const { kind, span, index } of places.length ? protectedSpans(line, this.edges.spans) : []) {
+      const end = span.length + (kind === "unknown" ? 0 : 1);
+      for (let place = 1; place < end; place += 1) inside.add(index + place);
+    }
+    return places.filter((place) => !inside.has(place));
+  }
+
+  betweenColons(line, start, end) {
+    const mark = start + this.markOf(line.slice(start, end));
+    const inside = this.edges?.contents(line.slice(mark, end)) ?? [];
     const places = inside.map(([first, last]) => [mark + first, mark + last]);
     const marks = places.map((span) => this.markOf(line.slice(...span)));
     const inner = places.flatMap(([first, last], n) => this.groups(line, first + marks[n], last));
     const divided = inner.length > 1 || marks.some(Boolean);
-    return divided ? inner : this.groups(line, mark, line.length);
+    return divided ? inner : this.groups(line, mark, end);
   }
 
   // Spans of one sentence, or of several of at most `together` characters.
   groups(line, start, stop) {
-    const sentences = this.sentences(line.slice(start, stop));
+    const part = line.slice(start, stop);
+    const sentences = this.sentences(part);
     const cuts = this.edges && sentences.length > 1;
     const [spans, inside] = [[], new Set()]; // places inside protected spans
-    for (const { index, span } of cuts ? protectedSpans(line, this.edges.spans) : []) {
+    for (const { index, span } of cuts ? protectedSpans(part, this.edges.spans) : []) {
       for (let place = 1; place < span.length; place += 1) inside.add(index + place);
     }
     let [first, last] = [start, start];
     for (const [begin, end] of sentences) {
       const cut = start + begin;
       const isLong = size(line.slice(first, start + end)) > this.together;
-      if (cut > first && isLong && !inside.has(cut)) {
+      if (cut > first && isLong && !inside.has(begin)) {
         spans.push([first, last]);
         first = last;
       }
