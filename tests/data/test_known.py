@@ -194,3 +194,13 @@ def test_known_words_in_any_case_are_text():
 def test_a_model_whose_own_words_are_in_letters_reads_all_words():
     taught = TAUGHT + ["zqx vkj"] * 9
     assert cut("The zqx run.", taught=taught) == ["The zqx run."]
+
+
+@given(letter=st.sampled_from("cdfgl"), form=st.sampled_from(["{}", "{}.{}.", "{}-{}"]))
+@settings(max_examples=20)
+def test_a_letter_alone_is_text_if_sources_have_it(letter, form):
+    word = form.format(letter, letter)
+    assert cut(f"The {word} old dogs run")[0].split() == ["The", "old", "dogs", "run"]
+    taught = [*TAUGHT, *[f"The {letter} old."] * 2]
+    assert cut(f"The {word} old dogs run", taught=taught) == [f"The {word} old dogs run"]
+    assert cut(f"A cat-{letter} run")[0] == f"A cat-{letter} run"

@@ -57,7 +57,6 @@ class SpanPlacement:
         finished = []
         for text, best, row in zip(texts, translations, rows, strict=True):
             first, *others = ([next(rest) for _ in parts] for parts in row)
-            first = [x if x.text.strip() else replace(x, text=x.segment.text) for x in first]
             kept = [first, *(parts for parts in others if not any(map(_is_faulty, parts)))]
             kept = [[_as_typed(part, text) for part in parts] for parts in kept]
             same = [tuple(parts) for parts in kept] == [

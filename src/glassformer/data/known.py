@@ -25,6 +25,7 @@ from glassformer.data.words import (
     ALNUM,
     JOINED,
     JOINTS,
+    LONE,
     NO_ENTITY,
     UNSPACED_CLASS,
     WORD,
@@ -55,8 +56,8 @@ class Known:
     ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
     ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
     ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30". ``shapes``
-    are the shapes of sources without letters. ``whole_words``: whether the tokenizer keeps the
-    sources' words whole, so that it cuts only an unknown word into letters.
+    are the shapes of sources without letters. ``letters`` stand alone in sources; None
+    if the tokenizer tears the sources' own words, so that a torn word may be known.
 
     >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
     >>> known.spans
@@ -70,7 +71,7 @@ class Known:
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     joints: tuple[str, ...] | None = None
     shapes: tuple[str, ...] | None = None
-    whole_words: bool = False
+    letters: str | None = None
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> "Known":
@@ -120,12 +121,22 @@ class Known:
             None if one is None or two is None else tuple(sorted({*one, *two}))
             for one, two in ((self.joints, parent.joints), (self.shapes, parent.shapes))
         )  # a parent without counts may know all
-        return Known((next(both), next(both)), self.edges.plus(parent.edges), spans, joints, shapes)
+        edges = self.edges.plus(parent.edges)
+        return Known((next(both), next(both)), edges, spans, joints, shapes, parent.letters)
 
     def with_words(self, tokenizer: Tokenizer, sources: Sequence[str]) -> "Known":
-        """The same knowledge, with ``whole_words`` from the sources' words."""
-        torn = sum(knows_no_word(tokenizer, x) or bool(torn_words(tokenizer, x)) for x in sources)
-        return replace(self, whole_words=tokenizer.cuts_subwords and torn <= _TORN * len(sources))
+        """The same knowledge, with the ``letters`` of the sources, if the tokenizer tears few."""
+        counts = Counter[str]()
+        for source in sources:
+            counts.update(set(filter(str.isalpha, "".join(LONE.findall(source.lower())))))
+        found = (x for x, count in counts.items() if count > 1 and count * 1_000 >= len(sources))
+        letters = "".join(sorted({*found, *(self.letters or "")}))
+        torn = sum(
+            knows_no_word(tokenizer, source) or bool(torn_words(tokenizer, source, letters))
+            for source in sources
+        )
+        keeps_words = tokenizer.cuts_subwords and torn <= _TORN * len(sources)
+        return replace(self, letters=letters if keeps_words else None)
 
     def reads_number(self, text: str) -> bool:
         """Whether the training had sources of the shape of a text without letters."""
@@ -208,8 +219,10 @@ class Known:
             "shapes": self.shapes,
             "unknownBrackets": self._brackets,
             "deepestPairs": _DEEPEST,
-            "torn": JOINED.pattern if self.whole_words else "",
+            "torn": "" if self.letters is None else JOINED.pattern,
             "tornPart": WORD.pattern,
+            "lone": LONE.pattern,
+            "loneLetters": f"{self.letters}.-{JOINTS}",
         }
 
     def with_twins(self, line: Normalised) -> Normalised:

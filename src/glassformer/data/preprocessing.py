@@ -353,8 +353,9 @@ class _Cutter:
         """The spans of a text that the model does not read as text; a glossary's terms are text."""
         known = self.preprocessing.known or _USUAL
         spans = known.signs_in(text)
-        cuts_words = self.protect and known.whole_words
-        torn = torn_words(self.tokenizer, self._read(text, ())[0]) if cuts_words else []
+        torn = []
+        if self.protect and known.letters is not None:
+            torn = torn_words(self.tokenizer, self._read(text, ())[0], known.letters)
         starts, ends = [span.start for span in spans], [span.end for span in spans]
         for start, end in reversed(torn):  # a word takes the place of spans inside it
             meeting = slice(bisect_right(ends, start), bisect_left(starts, end))
@@ -368,7 +369,7 @@ class _Cutter:
     def _is_unknown(self, text: str) -> bool:
         """Whether a text stays, because the model knows no word of it, and no term stands in it."""
         known = self.preprocessing.known
-        if not (self.protect and known and known.whole_words):
+        if not (self.protect and known and known.letters is not None):
             return False
         return knows_no_word(self.tokenizer, text) and not self.terms.places_in(text)
 

@@ -17,6 +17,7 @@ __all__ = [
     "ALPHA",
     "JOINED",
     "JOINTS",
+    "LONE",
     "NO_ENTITY",
     "UNSPACED_CLASS",
     "WORD",
@@ -51,6 +52,12 @@ JOINTS = "/&+=@~^*#%$·'’"
 WORD = re.compile(rf"{ALPHA}+(?:['’]{ALPHA}+)*")
 JOINED = re.compile(rf"(?<!{ALNUM}){ALPHA}+(?:[{JOINTS}-]{ALPHA}+)*(?!{ALNUM})")
 """A word with its apostrophes, and words that signs join."""
+_SIDE = rf"[{JOINTS}-]{ALNUM}"
+LONE = re.compile(
+    rf"(?<!{ALNUM})(?:{ALPHA}\.){{2,}}"
+    rf"|(?<!{ALNUM}|[{JOINTS}-]){ALPHA}(?:[{JOINTS}-]{ALPHA})*(?!{ALNUM}|{_SIDE})"
+)
+"""Letters that are words of their own, and those of "e.g." and "R&D"."""
 
 
 @dataclass(frozen=True)
@@ -125,19 +132,19 @@ def _knows(tokenizer: Tokenizer, word: str) -> bool:
     return len(word) == 1 or len(letters) >= 2 * len(ids) or not tokenizer.cuts_subwords
 
 
-def torn_words(tokenizer: Tokenizer, text: str) -> list[Span]:
-    """The words that the tokenizer tears, such as "INFO"; a word of one letter is whole.
+def torn_words(tokenizer: Tokenizer, text: str, letters: str) -> list[Span]:
+    """The words that the tokenizer tears, such as "INFO", and letters alone but for ``letters``.
 
-    Words that a sign joins are one word.
+    Words that a sign joins are one word, as are the letters of "e.g.".
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=300)
-    >>> text = "the xD-cat sat I"
-    >>> [text[slice(*word)] for word in torn_words(tokenizer, text)]
-    ['xD-cat']
+    >>> text = "the xD-cat sat I c."
+    >>> [text[slice(*word)] for word in torn_words(tokenizer, text, "i")]
+    ['xD-cat', 'c']
     """
     joined = JOINED.finditer(text) if tokenizer.may_tear(text) else ()
-    return [
+    torn = [
         match.span()
         for match in joined
         if any(
@@ -145,6 +152,9 @@ def torn_words(tokenizer: Tokenizer, text: str) -> list[Span]:
             for part in WORD.finditer(match[0])
         )
     ]
+    known = {*letters, *f".-{JOINTS}"}
+    lone = (x.span() for x in LONE.finditer(text) if not known.issuperset(x[0].lower()))
+    return sorted([*torn, *lone])
 
 
 def words(text: str) -> list[Span]:

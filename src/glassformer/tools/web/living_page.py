@@ -160,7 +160,18 @@ def cutting(preprocessing: Preprocessing) -> dict[str, Any] | None:
     patterns = preprocessing.patterns()
     if patterns is None:
         return None
-    names = {"spans", "row", "rowCell", "cell", "code", "mark", "sentence", "torn", "tornPart"}
+    names = {
+        "spans",
+        "row",
+        "rowCell",
+        "cell",
+        "code",
+        "mark",
+        "sentence",
+        "torn",
+        "tornPart",
+        "lone",
+    }
     return patterns | {name: js_pattern(str(patterns[name])) for name in names}
 
 

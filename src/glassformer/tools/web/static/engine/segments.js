@@ -39,7 +39,9 @@ export class Preprocessing {
     this.shapes = cutting?.shapes;
     this.code = cutting && new RegExp(cutting.code, "gu");
     this.mark = cutting && new RegExp(cutting.mark, "uy");
-    this.torn = cutting?.torn && [cutting.torn, cutting.tornPart].map((x) => new RegExp(x, "gu"));
+    const { torn, tornPart, lone } = cutting ?? {};
+    this.torn = torn && [torn, tornPart, lone].map((each) => new RegExp(each, "gu"));
+    this.lone = torn && new Set(cutting.loneLetters);
     this.colon = cutting && new RegExp(cutting.colon, "gu");
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
@@ -230,13 +232,18 @@ export class Preprocessing {
     return [{ text: core, places: part, capitals: false }];
   }
 
-  // The places (UTF-16) of the words that the tokenizer tears; words that a sign joins are one.
+  // The places (UTF-16) of the words that the tokenizer tears, and of unknown letters that stand
+  // alone; words that a sign joins are one.
   tornWords(text, tokenizer) {
-    const [joined, part] = this.torn ?? [];
+    const [joined, part, lone] = this.torn ?? [];
     if (!joined) return [];
+    const { text: read } = this.read(text, tokenizer);
     const tears = ({ 0: word, index }) => [...word].length > 1 && tokenizer.tears(word, !index);
-    return [...this.read(text, tokenizer).text.matchAll(joined)]
-      .filter(([found]) => [...found.matchAll(part)].some(tears))
+    const isUnknown = (letter) => !this.lone.has(letter);
+    const torn = [...read.matchAll(joined)].filter(([found]) => [...found.matchAll(part)].some(tears));
+    const letters = [...read.matchAll(lone)].filter(([x]) => [...x.toLowerCase()].some(isUnknown));
+    return [...torn, ...letters]
+      .sort((one, other) => one.index - other.index)
       .map(({ 0: found, index }) => [index, index + found.length]);
   }
 
