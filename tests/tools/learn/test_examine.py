@@ -112,7 +112,10 @@ def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
         ("    import sys; sys.exit(0)\n", "SystemExit"),
         ("    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
         ("    return query @ key.transpose(-2, -1)\n", "returns Tensor; expected output, weights"),
-        ("    query @ key.transpose(-2, -1)\n", "returns nothing; expected output, weights"),
+        (
+            "    query @ key.transpose(-2, -1)\n",
+            "returns nothing: a return is missing",
+        ),
         ("    return torch_zeros\n", "NameError"),
         ("    return scaled_dot_product_attention(query, key, value, mask)\n", "RecursionError"),
     ],
@@ -262,7 +265,11 @@ def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
     verdict = verdict_of(RIGHT.replace("weights @ value,", "weights.detach() @ value,"))
     assert verdict.outcome == "law"
-    assert verdict.lines[0].startswith("Your gradient with respect to query[0, 0, 0")
+    assert verdict.lines[0] == (
+        "Your values are right, and so are the gradients with respect to value;"
+        " the gradients with respect to query and key are not."
+    )
+    assert verdict.lines[1] == "No gradient comes back to query and key through your output."
 
 
 def test_two_calls_that_differ_are_not_right(verdict_of):
@@ -329,4 +336,4 @@ def test_none_in_the_place_of_numbers_is_said():
     verdict = judge.verdict(results)
 
     assert verdict.outcome == "difference"
-    assert verdict.lines[0].startswith("Your weights is None; right are numbers of shape (")
+    assert verdict.lines[0].startswith("Your weights: None; right are numbers of shape (")

@@ -186,4 +186,4 @@ def test_numbers_that_differ_late_have_more_digits():
     results = {probe: dict(values) for probe, values in judge.right.items()}
     results[ONE_QUERY]["output"] = results[ONE_QUERY]["output"] + 3e-8
     line = "Your output: [[11.9557032049]]; right is [[11.9557031749]]."
-    assert judge.verdict(results).lines[1] == line
+    assert judge.verdict(results).lines[2] == line

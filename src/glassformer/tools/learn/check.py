@@ -35,6 +35,7 @@ __all__ = [
     "measure",
     "measured",
     "probe",
+    "returned",
     "unpacked",
     "values_of",
     "worst_sum",
@@ -99,14 +100,22 @@ def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = Tr
             if exact := getattr(probe, "exact", None):
                 values = _rounded(values, values_of(exact, solution, gradients=False))
             results[probe.__name__] = values
-        except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
+        except (
+            RuntimeError,
+            ValueError,
+            TypeError,
+            LookupError,
+            ZeroDivisionError,
+            AttributeError,
+        ):
             continue
     return results
 
 
-def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
+def values_of(probe: Probe, solution: Solution, *, gradients: bool = True, of: str = "") -> Values:
     """The values and gradients of one probe, and first the names of all that the solution changes.
 
+    The gradients are those of all values, or of one value alone.
     Tensors that the solution makes are float64, or of the type of the probe's situation.
     """
     row = getattr(probe, "situation", {"type": "float64", "gradients": ""})
@@ -118,12 +127,12 @@ def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Va
     if low:
         for name, each in [*values.items()]:
             if isinstance(each, Tensor) and each.is_floating_point():
-                values |= {name: each.float(), f"type of the {name}": str(each.dtype)}
+                values |= {name: each.float(), f"type of your {name}": str(each.dtype)}
     for name, value in values.items():
         if isinstance(value, tuple):
             raise TypeError(f"the function returns {len(value)} values; expected the {name}")
     if gradients and wanted and not low:
-        values |= _gradients(values, inputs.leaves)
+        values |= _gradients({of: values[of]} if of else values, inputs.leaves)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
         for name, value in values.items()
@@ -191,10 +200,16 @@ def worst_sum(*values: Values) -> Any:
     return totals[abs(totals - 1).argmax()]
 
 
-def unpacked(answer: object, *names: str) -> Any:
+def returned(answer: Any) -> Any:
+    """A function's answer; TypeError if there is none."""
+    if answer is None:
+        raise TypeError("the function returns nothing: a return is missing")
+    return answer
+
+
+def unpacked(answer: Any, *names: str) -> Any:
     """The parts of a function's answer, one for each of ``names``; TypeError for another number."""
-    if not isinstance(answer, tuple) or len(answer) != len(names):
-        kind = "nothing" if answer is None else type(answer).__name__
-        kind = f"{len(answer)} values" if isinstance(answer, tuple) else kind
+    if not isinstance(returned(answer), tuple) or len(answer) != len(names):
+        kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
     return answer

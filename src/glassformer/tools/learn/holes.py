@@ -1,10 +1,14 @@
 """A hole, as a check calls it: the probes of its inputs, which have the names of its signature."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
 from typing import Any, TypeAlias
 
-from glassformer.tools.learn.check import Probe, Solution, probe, unpacked
+import torch
+
+from glassformer.tools.learn.check import Probe, Solution, probe, returned, unpacked
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import AXES, LEFT_OUT, NONE, Situation, situations
 
@@ -13,6 +17,8 @@ __all__ = ["Hole", "Input", "axis", "ids", "mask"]
 Made: TypeAlias = Callable[[Situation, str], object]
 Input: TypeAlias = str | Made
 """The sizes of random numbers, such as "batch 3 q_len 11", or a function that makes the input."""
+Change: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""Takes arguments by their names, and returns others."""
 
 
 class Hole:
@@ -60,7 +66,9 @@ class Hole:
             "gradients": AXES["gradients"] if numbers else ("no gradient is wanted",),
             "mode": AXES["mode"] if self.owner else NONE,
         }
-        made = situations(", ".join(self.inputs), self._called, device=device, **usual | axes)
+        names = ", ".join(self.inputs)
+        changes = dict(_changes(list(self.inputs)))
+        made = situations(names, self._called, device=device, changes=changes, **usual | axes)
         return tuple(map(self._named, made))
 
     def _named(self, made: Probe) -> Probe:
@@ -75,17 +83,46 @@ class Hole:
             name: _given(values.get(name, LEFT_OUT), name) if values else _made(made, s, name)
             for name, made in self.inputs.items()
         }
+        arguments = s.axes.get("change", dict)(arguments)
         axes = {name: s.axes.get(name, "") for name in self.options if name not in arguments}
         arguments |= {name: each for name, each in axes.items() if each != ""}
         kept = {name: each for name, each in arguments.items() if each is not LEFT_OUT}
         keywords = {name: kept.pop(name) for name in self.options if name in kept}
         owner = self.owner(solution, s) if self.owner else solution
-        answer = getattr(owner, self.name.rpartition(".")[2])(*kept.values(), **keywords)
+        function = getattr(owner, self.name.rpartition(".")[2])
+        answer = returned(function(*kept.values(), **keywords))
         if not isinstance(self.answer, str):
             return self.answer(answer, s)
         names = self.answer.split(", ")
         parts = unpacked(answer, *names) if len(names) > 1 else [answer]
         return dict(reversed([*zip(names, parts, strict=True)]))
+
+
+WAYS: Mapping[str, Callable[[Any], Any]] = {
+    "the {} of the first sentence for all": lambda x: x[:1].expand_as(x),
+    "the {} the other way round": lambda x: ~x if x.dtype == torch.bool else None,
+    "the {} in reverse order": lambda x: x.flip(-2 if x.is_floating_point() else -1),
+    "the {} with the last two axes exchanged": lambda x: x.mT,
+    "the {} in small letters": str.lower,
+}
+"""Changes of an input, in words; a change of another kind of input raises an error."""
+
+
+def _changes(names: list[str]) -> Iterator[tuple[str, Change]]:
+    """Changes of a hole's arguments: of one of them, or of two that are exchanged."""
+    for name in names:
+        for words, way in WAYS.items():
+            yield words.format(name), partial(_changed, name, way)
+    for one, other in combinations(names, 2):
+        yield f"{one} and {other} exchanged", partial(_exchanged, one, other)
+
+
+def _changed(name: str, way: Callable[[Any], Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    return arguments | {name: way(arguments[name])}
+
+
+def _exchanged(one: str, other: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return arguments | {one: arguments[other], other: arguments[one]}
 
 
 def axis(s: Situation, name: str) -> object:

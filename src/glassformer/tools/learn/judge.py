@@ -22,9 +22,16 @@ from glassformer.tools.learn.observed import (
     is_text,
     observations,
     same,
-    situation_of,
 )
 from glassformer.tools.learn.verdict import Mistake, Verdict
+from glassformer.tools.learn.where import (
+    cause_of,
+    gradients_seen,
+    only_padding,
+    right_parts,
+    situation_of,
+    supposed,
+)
 
 __all__ = ["UNSTEADY", "Judge"]
 
@@ -84,7 +91,12 @@ class Judge:
         if len(results) < len(self.right):
             cut_off = tuple(self._cut_off(results))  # NumPy raises errors for bfloat16
             return Verdict(self.lesson.name, "law", cut_off) if cut_off else None
-        difference = (*self._difference(results), *self._where(results))
+        others = (
+            *supposed(self.probes, self.right, results, solution(self.lesson)),
+            *only_padding(self.probes, self.right, results),
+        )
+        seen = (*others, *self._difference(results, seen=not others))
+        difference = (*seen, *self._where(results))
         for law, evidence in self._broken_laws(results):
             return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
         return Verdict(self.lesson.name, "difference", difference)
@@ -181,17 +193,27 @@ class Judge:
         if len(mistakes) == 1:
             yield from self._difference(results)
 
-    def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
+    def _difference(
+        self, results: Results, *, gradients: bool = False, seen: bool = True
+    ) -> Iterator[str]:
         """The lines on the first wrong value: the facts, both values, the input of the probe.
 
-        With ``gradients``, only gradients count; otherwise only other values count.
+        With ``gradients``, only gradients count; otherwise only other values count. Without
+        ``seen``, a sentence on all wrong values stands already there.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]
             for name, value in results.get(probe.__name__, {}).items():
                 if name.startswith(GRADIENT) != gradients or equal(value, right[name]):
                     continue
-                yield from observations(results[probe.__name__], right)
+                if gradients:
+                    yield from gradients_seen(
+                        probe, results[probe.__name__], right, solution(self.lesson)
+                    )
+                if seen:
+                    row = getattr(probe, "situation", {})
+                    yield from observations(results[probe.__name__], right, row)
+                    yield from cause_of(self.probes, self.right, results)
                 yield compared(name, value, right[name])
                 yield f"The input: {probe.__doc__}."
                 return
@@ -209,6 +231,7 @@ class Judge:
                 return
 
     def _where(self, results: Results) -> Iterator[str]:
+        yield from right_parts(self.right, results)
         if where := situation_of(self.probes, self.right, results):
             yield where
 

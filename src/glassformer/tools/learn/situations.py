@@ -5,12 +5,13 @@ thousands of situations. A *pairwise covering array* has each two values of two 
 at most 40 rows. The first value of an axis is the usual one.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from random import Random
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from glassformer.tools.learn.check import EXACT, Probe, Solution, dtype_of, probe
 from glassformer.tools.learn.inputs import Noted, drawn, filled, given, noted, observed, running
-from glassformer.tools.learn.observed import in_words
+from glassformer.tools.learn.where import in_words
 
 __all__ = [
     "AXES",
@@ -110,8 +111,8 @@ class Situation:
         """Random numbers of the situation's type and strides, noted by ``name``."""
         if name not in self.tensors:
             shape = tuple(map(self.size, sizes))
-            scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
-            values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
+            scale = float(self.axes.get("size", 1.0))
+            values = drawn(shape, crc32(name.encode()) + self.earlier) * scale
             leaf = self._laid(self._typed(values).clone())
             leaf.requires_grad_(not self.axes["gradients"])
             self.tensors[name] = leaf, given(leaf, name)
@@ -125,7 +126,7 @@ class Situation:
         words = [each for each in (0, vocab - 1, *range(1, vocab - 1)) if each != pad]
         places = torch.arange(self.batch * length).reshape(self.batch, length)
         tokens = torch.tensor(words)[(places * 7 + self.earlier) % len(words)]
-        tokens = torch.where(self._hidden(length), pad, tokens)
+        tokens = torch.where(self.hidden_places(length), pad, tokens)
         return given(self._laid(tokens.int() if self.axes.get("integers") else tokens), name)
 
     def mask(self, q_len: int, k_len: int, kind: str, *, heads: int = 1) -> Any:
@@ -138,7 +139,7 @@ class Situation:
             "the first query": (rows > 0).expand(q_len, k_len),
             "random": drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0,
         }
-        hidden = self._hidden(k_len, kind)[:, None, None]
+        hidden = self.hidden_places(k_len, kind)[:, None, None]
         return given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")
 
     def module(self, make: Callable[[], nn.Module]) -> Any:
@@ -149,7 +150,7 @@ class Situation:
                 self.made[made_by] = self._typed(filled(make()))
         return observed(self.made[made_by].train(bool(self.axes["mode"])))
 
-    def _hidden(self, length: int, kind: str = "") -> Tensor:
+    def hidden_places(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""
         kind, places = kind or str(self.axes.get("padding", "no")), torch.arange(length)
         part = {
@@ -177,12 +178,18 @@ class Situation:
 
 
 def situations(
-    name: str, hole: Hole, *, device: str = "", **axes: Sequence[Value]
+    name: str,
+    hole: Hole,
+    *,
+    device: str = "",
+    changes: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
+    **axes: Sequence[Value],
 ) -> tuple[Probe, ...]:
     """The probes of a hole, one for each row; ``axes`` are the hole's own.
 
     The usual row comes again on another ``device``, where only devices are compared, and in
-    bfloat16, where all rows would double the time of a check.
+    bfloat16, where all rows would double the time of a check. ``changes`` of the inputs, by their
+    words, make no rows; a judge asks the right solution for its answer to them.
     """
     every = AXES | axes
     types = tuple(each for each in every["type"] if each != LOW) or (LOW,)
@@ -191,10 +198,42 @@ def situations(
     elsewhere += [rows[0] | {"asked": TRAINED}] if len(every["mode"]) > 1 else []
     if len(types) < len(every["type"]):
         elsewhere.append(rows[0] | {"type": LOW})
+    for row in rows:  # only float64 has digits for other sizes
+        if "size" in row and row["type"] != "float64":
+            row["size"] = every["size"][0]
     fixed, shared = {axis for axis, values in axes.items() if len(values) == 1}, _Shared()
-    return tuple(
-        _probe(f"{name}: {_text(row, fixed)}", hole, row, shared) for row in (*rows, *elsewhere)
-    )
+    probes: list[Any] = []
+    for row in (*rows, *elsewhere):
+        text = f"{name}: {_text(row, fixed)}"
+        probes.append(_probe(text, hole, row, shared))
+        make = partial(_probe, text, hole, shared=shared)
+        probes[-1].supposed = partial(_supposed, make, row, every, changes)
+        if "padding" in row:
+            probes[-1].padding = Situation(row, {}).hidden_places
+    return tuple(probes)
+
+
+_OUTSIDE = ("batch", "type", "strides", "gradients", "mode", "asked")
+"""The axes of all holes, which a solution does not get."""
+
+
+def _supposed(
+    make: Callable[[dict[str, Any]], Probe],
+    row: dict[str, Value],
+    every: Mapping[str, Sequence[Value]],
+    changes: Mapping[str, Callable[[Any], Any]],
+) -> Iterator[tuple[tuple[str, Value], Probe]]:
+    """Other situations that a solution may take for that of ``row``, by an axis and its value."""
+    for axis, values in every.items():
+        for value in () if axis in _OUTSIDE else values:
+            if value != row[axis]:
+                yield (axis, value), make(row | {axis: value})
+    if row["asked"] == TRAINED:
+        yield ("asked", ""), make(row | {"asked": ""})
+    elif row["asked"]:
+        yield ("call", "the first of the two calls"), make(row | {"asked": "", "earlier": 1})
+    for words, change in changes.items():
+        yield ("input", words), make(row | {"change": change})
 
 
 @dataclass
@@ -210,7 +249,7 @@ class _Shared:
         return self.made
 
 
-def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
+def _probe(text: str, hole: Hole, row: dict[str, Any], shared: _Shared) -> Probe:
     def asked(solution: Solution) -> Mapping[str, object]:
         made = shared.of(solution)
         if row.get("device"):
@@ -220,9 +259,14 @@ def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
             return _trained(hole, solution, Situation(row, made))
         first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
         kept = [each.clone() for each in first]
-        values = hole(solution, Situation(row, made))
+        values = hole(solution, Situation(row, made, row.get("earlier", 0)))
         changed = not all(map(torch.equal, kept, first))
-        return {"The second call changes the answer of the first": changed, **values}
+        answers = {_memory(each) for each in values.values() if isinstance(each, Tensor)}
+        return {
+            "The second call changes the answer of the first": changed,
+            "Both calls return the same tensor": bool(answers & set(map(_memory, first))),
+            **values,
+        }
 
     made: Any = probe(text, asked)
     made.situation = row
@@ -230,6 +274,11 @@ def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
         made.exact = lambda solution: hole(solution, Situation(row | {"type": EXACT}, {}))
         made.exact.situation = row | {"type": EXACT}
     return made
+
+
+def _memory(tensor: Tensor) -> int:
+    """The address of a tensor's numbers; 0 if there is none."""
+    return 0 if tensor.is_meta else tensor.untyped_storage().data_ptr()
 
 
 def _apart() -> AbstractContextManager[Noted]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from glassformer.decoding.logits_processors import LogitsProcessor, RepetitionPenalty
 from glassformer.decoding.protocols import Hypothesis
+from glassformer.tools.learn.check import returned
 from glassformer.tools.learn.inputs import numbers
 from glassformer.tools.learn.situations import NONE
 
@@ -33,7 +34,7 @@ _MOST_STEPS = 100
 
 def shown(answers: Sequence[Sequence[Hypothesis]]) -> dict[str, Any]:
     """The named values of a search's answer."""
-    every = [hypothesis for answer in answers for hypothesis in answer]
+    every = [hypothesis for answer in returned(answers) for hypothesis in answer]
     return {
         "targets": str([[[int(token) for token in x.tokens] for x in each] for each in answers]),
         "finished": str([bool(each.finished) for each in every]),

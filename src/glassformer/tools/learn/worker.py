@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.tools.learn.check import Check, check_of, values_of
+from glassformer.tools.learn.check import CHANGED, Check, check_of, values_of
 from glassformer.tools.learn.observed import same
 from glassformer.tools.learn.source import lines_of, load_module, read_source
 
@@ -85,7 +85,7 @@ def _called(file: Path, check: Check, own: Mapping[str, Path]) -> dict[str, Any]
                 results[name] = {key: _as_json(value) for key, value in values.items()}
                 if place < TWICE:
                     with redirect_stdout(_Bounded()):  # a print is shown once
-                        again = values_of(probe, module)
+                        again = values_of(probe, module) | {CHANGED: values[CHANGED]}
                     if not same({name: values}, {name: again}):
                         unsteady.append(name)
             except BaseException as error:

@@ -16,6 +16,7 @@ from glassformer.tools.learn.situations import Situation, situations
 from glassformer.tools.learn.table_model import RULES, SEARCH, TableModel, shown
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
+GREEDY = "The targets of greedy search"
 
 
 def live(s: Situation, _: str) -> list[Candidate]:
@@ -68,7 +69,7 @@ def language(seed: int, most: int, **options: Any) -> Probe:
     def searched(solution: Solution) -> dict[str, Any]:
         rules, table = OutputRules(given([most]), IDS), TableModel.random(1, 7, seed=seed)
         found = greedy(table.step, table.state(), rules)
-        return _searched(solution, table, rules, **options) | {"greedy": shown(found)["targets"]}
+        return _searched(solution, table, rules, **options) | {GREEDY: shown(found)["targets"]}
 
     settings = ", ".join(f"{name} {value}" for name, value in options.items())
     return probe(f"{settings}, at most {most} tokens; random logits {seed}", searched)
@@ -90,9 +91,9 @@ def _searched(
 
 def not_greedy(results: Results) -> str | None:
     values = results[BEAM_OF_ONE.__name__]
-    if values["targets"] == values["greedy"]:
+    if values["targets"] == values[GREEDY]:
         return None
-    return f"It finds {values['targets']}, greedy search {values['greedy']}."
+    return f"It finds {values['targets']}, greedy search {values[GREEDY]}."
 
 
 def positive(results: Results) -> str | None:

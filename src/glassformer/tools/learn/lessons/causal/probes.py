@@ -30,7 +30,7 @@ SHIFT = Hole(
     "shift",
     lambda shifted, _: {
         "input for the decoder": shifted,
-        "type of the input": str(shifted.dtype),
+        "type of your input": str(shifted.dtype),
     },
     labels=ids("length", 10, 0),
     bos=axis,

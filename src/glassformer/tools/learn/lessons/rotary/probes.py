@@ -28,7 +28,7 @@ ANGLES = Hole(
 )
 ROTATED = Hole(
     "rotated",
-    lambda output, _: {"output": output, "type of the output": str(output.dtype)},
+    lambda output, _: {"output": output, "type of your output": str(output.dtype)},
     x="batch 3 length 14",
     angles=angles,
 )

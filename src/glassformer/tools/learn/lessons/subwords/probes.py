@@ -37,7 +37,8 @@ def _words(s: Situation) -> list[Subwords]:
 
 
 def subwords(answer: Any, _: Situation) -> dict[str, Any]:
-    return {"subwords": _shown(answer)}
+    kind = "tuple" if isinstance(answer, tuple) else type(answer).__name__
+    return {"subwords": _shown(answer), "type of your subwords": kind}
 
 
 def counts(answer: Mapping[Pair, int], _: Situation) -> dict[str, Any]:
