@@ -10,7 +10,15 @@ import torch
 
 from glassformer.tools.learn.check import Probe, Solution, probe, returned, unpacked
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import AXES, LEFT_OUT, NONE, Situation, situations
+from glassformer.tools.learn.situations import (
+    AXES,
+    LEFT_OUT,
+    LOW,
+    NONE,
+    RETYPED,
+    Situation,
+    situations,
+)
 
 __all__ = ["Hole", "Input", "axis", "ids", "mask"]
 
@@ -66,9 +74,12 @@ class Hole:
             "gradients": AXES["gradients"] if numbers else ("no gradient is wanted",),
             "mode": AXES["mode"] if self.owner else NONE,
         }
+        every = usual | axes
+        if LOW in every["type"] and not self.owner:
+            every = {"asked": (*AXES["asked"], RETYPED)} | every
         names = ", ".join(self.inputs)
         changes = dict(_changes(list(self.inputs)))
-        made = situations(names, self._called, device=device, changes=changes, **usual | axes)
+        made = situations(names, self._called, device=device, changes=changes, **every)
         return tuple(map(self._named, made))
 
     def _named(self, made: Probe) -> Probe:

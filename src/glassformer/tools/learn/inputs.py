@@ -139,9 +139,11 @@ def filled(module: M) -> M:
 def observed(module: M) -> M:
     """The module; the check notes its weights, which get gradients, and its mode."""
     inputs = running()
-    inputs.leaves |= {f"the weight {name}": each for name, each in module.named_parameters()}
-    for name, each in (*module.named_parameters(), *module.named_buffers()):
-        watched(f"the weight {name}", each)
+    weights = {f"the weight {name}": each for name, each in module.named_parameters()}
+    inputs.leaves |= weights
+    buffers = {f"the buffer {name}": each for name, each in module.named_buffers()}
+    for name, each in (weights | buffers).items():
+        watched(name, each)
     inputs.modules.update((each, each.training) for each in module.modules())
     return module
 

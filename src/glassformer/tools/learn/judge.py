@@ -27,7 +27,6 @@ from glassformer.tools.learn.verdict import Mistake, Verdict
 from glassformer.tools.learn.where import (
     cause_of,
     gradients_seen,
-    only_padding,
     right_parts,
     situation_of,
     supposed,
@@ -91,10 +90,7 @@ class Judge:
         if len(results) < len(self.right):
             cut_off = tuple(self._cut_off(results))  # NumPy raises errors for bfloat16
             return Verdict(self.lesson.name, "law", cut_off) if cut_off else None
-        others = (
-            *supposed(self.probes, self.right, results, solution(self.lesson)),
-            *only_padding(self.probes, self.right, results),
-        )
+        others = (*supposed(self.probes, self.right, results, solution(self.lesson)),)
         seen = (*others, *self._difference(results, seen=not others))
         difference = (*seen, *self._where(results))
         for law, evidence in self._broken_laws(results):

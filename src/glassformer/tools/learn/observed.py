@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from glassformer.tools.learn.check import CHANGED, GRADIENT, Results, Values
 
-__all__ = ["alike", "compared", "digits_of", "equal", "is_text", "observations", "places", "same"]
+__all__ = ["alike", "compared", "digits_of", "equal", "is_text", "observations", "same"]
 
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 _SHOWN = 4  # numbers of a row
@@ -21,11 +21,6 @@ def equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
     if value.shape != other.shape or value.dtype.kind != other.dtype.kind:
         return False
     return bool(_close(value, other).all())
-
-
-def places(value: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-    """The wrong places of an array that has the right shape and kind."""
-    return ~_close(value, right)
 
 
 def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
@@ -77,7 +72,7 @@ def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
         shown, expected = _both_listed(yours, theirs)
         name += at
         return f"Your {name}: {shown}; right is {expected}."
-    wrong = np.argwhere(places(value, right))
+    wrong = np.argwhere(~_close(value, right))
     *row, first = wrong[0].tolist()
     place = (*row, slice(first, first + _SHOWN))
     shown, expected = _both_listed(value[place].tolist(), right[place].tolist())
@@ -200,7 +195,7 @@ def _many(places: list[Any]) -> str:
 def _seen_numbers(
     name: str, value: NDArray[Any], right: NDArray[Any], sizes: Mapping[str, object]
 ) -> Iterator[str]:
-    wrong = places(value, right)
+    wrong = ~_close(value, right)
     odd = np.argwhere(~np.isfinite(value) & np.isfinite(right))
     if len(odd):
         many = f"{len(odd)} places of your {name}, first at {odd[0].tolist()}"

@@ -27,9 +27,11 @@ __all__ = [
     "ELSEWHERE",
     "IDS",
     "LEFT_OUT",
+    "LOW",
     "MASKS",
     "NONE",
     "PADDING",
+    "RETYPED",
     "SIZES",
     "WIDE",
     "Situation",
@@ -44,6 +46,8 @@ Hole: TypeAlias = Callable[[Solution, "Situation"], Mapping[str, object]]
 
 LOW = "bfloat16"
 """The type with about 2 digits."""
+RETYPED = "asked twice: other numbers in bfloat16 first, and that answer is changed"
+"""A value of "asked" for functions, and for objects without weights, which take any type."""
 AXES: dict[str, Sequence[Value]] = {
     "batch": (2, 1, 5),
     "type": ("float64", "float32", LOW),
@@ -100,7 +104,7 @@ class Situation:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of numbers; those of ``EXACT`` are float64, as far as bfloat16 can say them."""
+        """The type of numbers."""
         return dtype_of(self.axes["type"])
 
     def size(self, of: int | str) -> int:
@@ -113,7 +117,7 @@ class Situation:
             shape = tuple(map(self.size, sizes))
             scale = float(self.axes.get("size", 1.0))
             values = drawn(shape, crc32(name.encode()) + self.earlier) * scale
-            leaf = self._laid(self._typed(values).clone())
+            leaf = self._laid(_typed(values, self.axes["type"]).clone())
             leaf.requires_grad_(not self.axes["gradients"])
             self.tensors[name] = leaf, given(leaf, name)
         leaf, tensor = self.tensors[name]
@@ -126,7 +130,7 @@ class Situation:
         words = [each for each in (0, vocab - 1, *range(1, vocab - 1)) if each != pad]
         places = torch.arange(self.batch * length).reshape(self.batch, length)
         tokens = torch.tensor(words)[(places * 7 + self.earlier) % len(words)]
-        tokens = torch.where(self.hidden_places(length), pad, tokens)
+        tokens = torch.where(self._hidden(length), pad, tokens)
         return given(self._laid(tokens.int() if self.axes.get("integers") else tokens), name)
 
     def mask(self, q_len: int, k_len: int, kind: str, *, heads: int = 1) -> Any:
@@ -134,40 +138,43 @@ class Situation:
         if kind.endswith(("no mask", "None as the mask")):
             return LEFT_OUT if kind.endswith("no mask") else None
         rows, keys = torch.arange(q_len)[:, None], torch.arange(k_len)
-        masks = {
-            "later keys": keys <= rows + max(k_len - q_len, 0),
-            "the first query": (rows > 0).expand(q_len, k_len),
-            "random": drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0,
-        }
-        hidden = self.hidden_places(k_len, kind)[:, None, None]
-        return given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")
+        if "later keys" in kind:
+            mask = keys <= rows + max(k_len - q_len, 0)
+        elif "the first query" in kind:
+            mask = (rows > 0).expand(q_len, k_len)
+        elif "random" in kind:
+            mask = drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0
+        else:
+            mask = ~self._hidden(k_len, kind)[:, None, None]
+        return given(mask, "the mask")
 
     def module(self, make: Callable[[], nn.Module]) -> Any:
         """An object with random weights, which all situations share that make it alike."""
-        made_by = (self.axes["type"], self.axes.get("norm"), self.axes.get("blocks"))
+        own = self.axes.get("own type", self.axes["type"])
+        made_by = (own, self.axes.get("norm"), self.axes.get("blocks"))
         if made_by not in self.made:
             with _apart():  # the parts are no leaves of their own
-                self.made[made_by] = self._typed(filled(make()))
-        return observed(self.made[made_by].train(bool(self.axes["mode"])))
+                self.made[made_by] = _typed(filled(make()), own)
+        module, is_training = self.made[made_by], bool(self.axes["mode"])
+        if any(part.training != is_training for part in module.modules()):
+            module.train(is_training)
+        return module if self.earlier else observed(module)
 
-    def hidden_places(self, length: int, kind: str = "") -> Tensor:
+    def _hidden(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""
         kind, places = kind or str(self.axes.get("padding", "no")), torch.arange(length)
-        part = {
-            "end": places >= length - length // 3 - self.earlier,
-            "begin": places < length // 3 + self.earlier,
-            **dict.fromkeys(("inside", "second key"), places % 2 == 1),
-            **dict.fromkeys(("alone", "last sentence"), places >= 0),
-        }
-        hidden = next((part[each] for each in part if each in kind), places < 0)
+        if "end" in kind:
+            hidden = places >= length - length // 3 - self.earlier
+        elif "begin" in kind:
+            hidden = places < length // 3 + self.earlier
+        elif "inside" in kind or "second key" in kind:
+            hidden = places % 2 == 1
+        else:
+            hidden = places >= (0 if "alone" in kind or "last sentence" in kind else length)
         if "all sentences" in kind:
             return hidden.expand(self.batch, length)
         sentence = 0 if self.earlier else self.batch - 1
         return hidden & (torch.arange(self.batch) == sentence)[:, None]
-
-    def _typed(self, numbers: T) -> T:
-        rounded = numbers.to(torch.bfloat16) if self.axes["type"] == EXACT else numbers
-        return rounded.to(self.dtype)
 
     def _laid(self, tensor: Tensor) -> Tensor:
         """The tensor on its device, or equal numbers that are not contiguous."""
@@ -175,6 +182,11 @@ class Situation:
         if not self.axes["strides"]:
             return tensor
         return torch.stack((tensor, -tensor), dim=-1)[..., 0]
+
+
+def _typed(numbers: T, kind: str) -> T:
+    """The numbers in a type; those of ``EXACT`` are float64, as far as bfloat16 can say them."""
+    return (numbers.to(torch.bfloat16) if kind == EXACT else numbers).to(dtype_of(kind))
 
 
 def situations(
@@ -196,6 +208,9 @@ def situations(
     rows = covering(tuple((every | {"type": types}).items()))
     elsewhere = [rows[0] | {"device": device}] if device else []
     elsewhere += [rows[0] | {"asked": TRAINED}] if len(every["mode"]) > 1 else []
+    if 5 in every["batch"] and "q_len" in every:  # a size that is equal tells no axis apart
+        square = dict.fromkeys(("batch", "q_len", "k_len"), 5) | {"mask": MASKS[5]}
+        elsewhere.append(rows[0] | square)
     if len(types) < len(every["type"]):
         elsewhere.append(rows[0] | {"type": LOW})
     for row in rows:  # only float64 has digits for other sizes
@@ -208,8 +223,6 @@ def situations(
         probes.append(_probe(text, hole, row, shared))
         make = partial(_probe, text, hole, shared=shared)
         probes[-1].supposed = partial(_supposed, make, row, every, changes)
-        if "padding" in row:
-            probes[-1].padding = Situation(row, {}).hidden_places
     return tuple(probes)
 
 
@@ -251,20 +264,20 @@ class _Shared:
 
 def _probe(text: str, hole: Hole, row: dict[str, Any], shared: _Shared) -> Probe:
     def asked(solution: Solution) -> Mapping[str, object]:
-        made = shared.of(solution)
+        made = {} if row["asked"] == RETYPED else shared.of(solution)
         if row.get("device"):
             meet = _meet(hole, solution, Situation(row, made))
             return {"You make tensors on another device than the inputs": meet}
         if row["asked"] == TRAINED:
             return _trained(hole, solution, Situation(row, made))
-        first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
+        first = _changed(hole, solution, row, made) if row["asked"] else []
         kept = [each.clone() for each in first]
         values = hole(solution, Situation(row, made, row.get("earlier", 0)))
         changed = not all(map(torch.equal, kept, first))
         answers = {_memory(each) for each in values.values() if isinstance(each, Tensor)}
         return {
             "The second call changes the answer of the first": changed,
-            "Both calls return the same tensor": bool(answers & set(map(_memory, first))),
+            "Both calls return the same tensor": bool(answers & {*map(_memory, first)} - {0}),
             **values,
         }
 
@@ -286,10 +299,15 @@ def _apart() -> AbstractContextManager[Noted]:
     return noted(torch.get_default_dtype(), gradients=torch.is_grad_enabled())
 
 
-def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
+def _changed(
+    hole: Hole, solution: Solution, row: dict[str, Any], made: dict[object, Any]
+) -> list[Tensor]:
     """The tensors of an answer, changed in place; a later answer shares no memory with them."""
-    with _apart():
-        answer = [each for each in hole(solution, s).values() if isinstance(each, Tensor)]
+    low = {"type": LOW, "own type": row["type"]} if row["asked"] == RETYPED else {}
+    dtype = torch.float32 if low else torch.get_default_dtype()
+    earlier = Situation(row | low, made, 1)
+    with noted(dtype, gradients=torch.is_grad_enabled()):
+        answer = [each for each in hole(solution, earlier).values() if isinstance(each, Tensor)]
     for each in answer:
         each.untyped_storage().fill_(1)  # type: ignore[attr-defined]
     return [each.detach() for each in answer]

@@ -1,6 +1,6 @@
 """Sentences about all situations of a hole: where a solution is wrong, and where it were right."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -13,13 +13,12 @@ from glassformer.tools.learn.check import (
     measure,
     values_of,
 )
-from glassformer.tools.learn.observed import alike, digits_of, equal, places
+from glassformer.tools.learn.observed import alike, digits_of, equal
 
 __all__ = [
     "cause_of",
     "gradients_seen",
     "in_words",
-    "only_padding",
     "right_parts",
     "situation_of",
     "supposed",
@@ -38,32 +37,38 @@ def situation_of(probes: Sequence[Any], right: Results, results: Results) -> str
         return ""
     if len(wrong) == 1:
         return f"Only this of {len(rows)} situations is wrong."
-    most = 1 if len(wrong) < 4 else 2  # a few situations have any two values by chance
-    values = {axis: [*dict.fromkeys(row.get(axis, "") for row in wrong)] for axis in wrong[0]}
-    narrow = {
-        axis: each
-        for axis, each in values.items()
-        if len(each) <= most
-        and "" not in each
-        and any(row.get(axis) not in each for row, _ in rows)
-    }
+    narrow = dict(_narrow([row for row, _ in rows], wrong))
     groups = [group for count in (1, 2) for group in combinations(narrow, count)]
-    for group in sorted(groups, key=lambda group: sum(len(narrow[axis]) for axis in group)):
-        fitting = [passes for row, passes in rows if all(row.get(x) in narrow[x] for x in group)]
+    for group in sorted(groups, key=lambda group: sum(len(narrow[axis][0]) for axis in group)):
+        fitting = [passes for row, passes in rows if _fits(row, group, narrow)]
         if not any(fitting):
-            first = sorted(group, key=lambda axis: len(narrow[axis]))
-            words = ", and ".join(_either(axis, narrow[axis]) for axis in first)
+            first = sorted(group, key=lambda axis: len(narrow[axis][0]))
+            words = ", and ".join(narrow[axis][1] for axis in first)
             return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."
-    shared = [axis for axis, each in narrow.items() if len(each) == 1]
+    shared = [axis for axis, (values, _) in narrow.items() if len(values) == 1]
     if shared:
-        words = " and ".join(in_words(axis, *narrow[axis]) for axis in shared)
-        others = sum(
-            passes and all(row.get(axis) in narrow[axis] for axis in shared) for row, passes in rows
-        )
+        words = " and ".join(narrow[axis][1] for axis in shared)
+        others = sum(passes and _fits(row, shared, narrow) for row, passes in rows)
         shown = f"have {others} right ones" if others > 1 else "has a right one"
         also = f"; so {shown}" if others else ""
         return f"All {len(wrong)} wrong situations have this in common: {words}{also}."
     return f"It is right in {len(rows) - len(wrong)} of {len(rows)} situations."
+
+
+def _narrow(rows: Sequence[Any], wrong: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Each axis that has few values in the wrong rows, or all but one: these values, in words."""
+    for axis in wrong[0]:
+        values = [*dict.fromkeys(row.get(axis, "") for row in wrong)]
+        others = [*({row.get(axis, "") for row in rows} - {*values})]
+        few = len(wrong) < 4  # a few situations have any two values by chance
+        if others and "" not in values and len(values) <= (1 if few else 2):
+            yield axis, (values, _either(axis, values))
+        elif len(others) == 1 and not few and others != [""]:
+            yield axis, (values, f"anything but {in_words(axis, *others)}")
+
+
+def _fits(row: Any, axes: Iterable[str], narrow: dict[str, Any]) -> bool:
+    return all(row.get(axis, "") in narrow[axis][0] for axis in axes)
 
 
 def supposed(
@@ -122,24 +127,6 @@ def gradients_seen(probe: Any, values: Values, right: Values, solution: Solution
             yield f"No gradient comes back to {_names(wrong)} through your {name}."
 
 
-def only_padding(probes: Sequence[Any], right: Results, results: Results) -> Iterator[str]:
-    """A sentence if a value is wrong only at places of padding, in all situations."""
-    names: set[str] = set()
-    for probe in probes:
-        known = right[probe.__name__]
-        for name, value in results.get(probe.__name__, {}).items():
-            if name.startswith(GRADIENT) or equal(value, known[name]):
-                continue
-            if value.shape != known[name].shape or value.ndim < 2 or "padding" not in vars(probe):
-                return
-            padding = probe.padding(value.shape[1]).numpy()
-            if padding.shape != value.shape[:2] or places(value, known[name])[~padding].any():
-                return
-            names.add(name)
-    if names:
-        yield f"Only places of padding are wrong in your {_listed(sorted(names))}."
-
-
 def cause_of(probes: Sequence[Any], right: Results, results: Results) -> Iterator[str]:
     """A guess from the number of right digits, if it fits all wrong values, of float64 alone."""
     digits, types = set(), set()
@@ -188,7 +175,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _either(axis: str, values: Any) -> str:
-    return " or ".join(filter(None, (in_words(axis, each) for each in values)))
+    words = [*filter(None, (in_words(axis, each) for each in values))]
+    return " or ".join([*words[:2], "others"] if len(words) > 2 else words)
 
 
 def _passes(values: Values | None, right: Values) -> bool:

@@ -13,7 +13,7 @@ from glassformer.tools.learn.check import Check, Probe, Results, Solution, measu
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import Situation, situations
-from glassformer.tools.learn.table_model import RULES, SEARCH, TableModel, shown
+from glassformer.tools.learn.table_model import SEARCH, TableModel, rules_of, shown
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
 GREEDY = "The targets of greedy search"
@@ -75,12 +75,18 @@ def language(seed: int, most: int, **options: Any) -> Probe:
     return probe(f"{settings}, at most {most} tokens; random logits {seed}", searched)
 
 
+def many(solution: Solution) -> dict[str, Any]:
+    """8 sentences of at most 14 or 4 tokens, beam 3, alpha 2, 3 targets of each; random logits"""
+    axes = {"batch": 8, "longest": 14, "beam": 3, "alpha": 2.0, "best": 3, "rules": "", "end": 0}
+    return searched(solution, Situation(axes, {}))
+
+
 def searched(solution: Solution, s: Situation) -> dict[str, Any]:
     language = TableModel.random(s.batch, 7, seed=50 + s.earlier)
-    lengths = given([s.longest if row % 2 else 4 for row in range(s.batch, 0, -1)])
+    language.by_place[..., IDS.eos_id] += s.end
+    lengths = [s.longest if row % 2 else 4 for row in range(s.batch, 0, -1)]
     options = {"beam": s.beam, "length_penalty": s.alpha, "n_best": min(s.best, s.beam)}
-    rules = OutputRules(lengths, IDS, processors=RULES[s.rules])
-    return _searched(solution, language, rules, **options)
+    return _searched(solution, language, rules_of(s, lengths, IDS), **options)
 
 
 def _searched(
@@ -151,7 +157,7 @@ CHECK = Check.of(
     (
         "beam_search",
         (
-            *(two_ways, BEAM_OF_ONE, language(30, 8, beam=2, length_penalty=2.0)),
+            *(two_ways, BEAM_OF_ONE, many),
             *situations(
                 "a beam",
                 searched,
@@ -162,6 +168,7 @@ CHECK = Check.of(
                 alpha=(0.6, 0.0, 5.0),
                 longest=(6, 1, 14),
                 best=(1, 3),
+                end=(0, 1, -2),
             ),
         ),
     ),

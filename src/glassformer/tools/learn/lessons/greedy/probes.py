@@ -12,7 +12,7 @@ from glassformer.tools.learn.check import Check, Results, Solution, measured
 from glassformer.tools.learn.holes import Hole
 from glassformer.tools.learn.inputs import given, running
 from glassformer.tools.learn.situations import NONE, WIDE, Situation, situations
-from glassformer.tools.learn.table_model import RULES, SEARCH, TableModel, shown
+from glassformer.tools.learn.table_model import SEARCH, TableModel, rules_of, shown
 
 
 def one_sentence(solution: Solution) -> dict[str, Any]:
@@ -32,10 +32,10 @@ def searched(solution: Solution, s: Situation) -> dict[str, Any]:
         (s.axes["size"] * table).to(s.dtype) for table in (language.by_place, language.by_tokens)
     )
     language.by_place[0] += 40 * bool(s.loud)  # its logits are above all others
-    lengths = given([s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)])
+    lengths = [s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)]
     bos, eos = (6, 0) if s.ids else (1, 2)
-    rules = OutputRules(lengths, Vocabulary(bos_id=bos, eos_id=eos), processors=RULES[s.rules])
-    return _searched(solution, language, rules)
+    vocabulary = Vocabulary(bos_id=bos, eos_id=eos)
+    return _searched(solution, language, rules_of(s, lengths, vocabulary))
 
 
 def _searched(solution: Solution, language: TableModel, rules: OutputRules) -> dict[str, Any]:

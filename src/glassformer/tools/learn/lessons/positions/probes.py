@@ -8,7 +8,7 @@ from glassformer import sinusoidal_positions
 from glassformer.tools.learn.check import Check, Solution, measured
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import Known
-from glassformer.tools.learn.situations import SIZES, Situation
+from glassformer.tools.learn.situations import AXES, RETYPED, SIZES, Situation
 
 
 def far_position(solution: Solution) -> dict[str, Any]:
@@ -65,6 +65,7 @@ CHECK = Check.of(
     ADDED.probes(
         length=(5, 1, 1100),
         start=("", 4, 2),
+        asked=(*AXES["asked"], RETYPED),
         size=SIZES,
         dropout=("", "a dropout that drops the columns 0, 2 and 4"),
     ),
