@@ -107,7 +107,8 @@ TAKEN = {
     "With the value in reverse order, your output would be right.": lambda _, key, value, mask: (
         (key, value.flip(-2), mask)
     ),
-    f"With a mask (q_len, k_len) that hides later keys in place of no mask or None as the mask, {ALL}": causal,
+    "With a mask (q_len, k_len) that hides later keys in place of no mask or None as the mask,"
+    f" {ALL}": causal,
 }
 
 
