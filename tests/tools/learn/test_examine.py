@@ -13,7 +13,7 @@ import pytest
 from glassformer.support.errors import InputError
 from glassformer.tools.learn import examine as examine_module
 from glassformer.tools.learn import folder as folder_module
-from glassformer.tools.learn.check import check_of
+from glassformer.tools.learn.check import probes_of
 from glassformer.tools.learn.examine import Worker, checked_verdict, verdict_on
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.judge import Judge
@@ -92,7 +92,7 @@ def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):
 def test_a_print_is_shown_once_though_each_probe_runs_twice(file_of):
     for name, begin in (("one", ""), ("all", "    print('again')\n")):
         answer = answer_on(file_of(begin + RIGHT), ATTENTION.name)
-        probes = next(iter(check_of(ATTENTION.name).probes.values()))
+        probes = next(iter(probes_of(ATTENTION.name).values()))
         calls = sum(1 + bool(getattr(each, "situation", {}).get("asked")) for each in probes)
         assert answer["printed"].count("again") == (calls if begin else 0), name
 

@@ -1,4 +1,4 @@
-"""The inputs that a check hands out, and the laws that compare its probes."""
+"""The inputs that a check hands out, and the situations of its probes."""
 
 from collections import Counter
 from itertools import combinations, product
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.tools.learn import inputs
-from glassformer.tools.learn.check import check_of, measure, measured, probe, values_of
+from glassformer.tools.learn.check import measure, probe, probes_of, values_of
 from glassformer.tools.learn.holes import Hole, ids
 from glassformer.tools.learn.inputs import numbers
 from glassformer.tools.learn.judge import Judge
@@ -63,20 +63,10 @@ def test_each_two_values_of_two_axes_meet_in_a_row(sizes):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_hole_has_at_most_forty_situations_of_a_kind(name):
-    for probes in check_of(name).probes.values():
+    for probes in probes_of(name).values():
         kinds = [each.__name__.split(": ")[:2] for each in probes if hasattr(each, "situation")]
         kinds = [" ".join(kind) for kind in kinds]
         assert all(count <= 40 for count in Counter(kinds).values())
-
-
-def test_a_number_of_two_probes_is_evidence_if_it_is_not_right():
-    whole, alone = (probe(name, lambda _: {}) for name in ("whole", "alone"))
-    law = measured(lambda one, two: (one["output"] - two["output"])[0], 0, "By {}.", whole, alone)
-    first = np.arange(3.0)
-    assert law({"whole": {"output": first}, "alone": {"output": first}}) is None
-    assert law({"whole": {"output": first + 0.25}, "alone": {"output": first}}) == "By 0.25."
-    with pytest.raises(TypeError):  # the probe of another hole has no values
-        law({"whole": {"output": first}})
 
 
 @given(scale=st.floats(0.01, 100), noise=st.floats(-0.004, 0.004))
@@ -92,7 +82,7 @@ def test_bfloat16_is_compared_up_to_its_own_error(scale, noise):
     assert not same(measure(rows, lambda x: (x.float() * scale).softmax(-1)), right)
 
 
-def test_a_law_says_nothing_about_values_of_another_type():
+def test_values_of_another_type_are_told():
     def attend(query, key, value, _mask=None):
         weights = (query @ key.mT).softmax(-1)
         return weights @ value > 0, weights  # numbers expected

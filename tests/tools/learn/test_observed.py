@@ -29,9 +29,9 @@ TRANSFORMED = {
         x > np.median(x), np.inf, x
     ),
     r"The numbers of your x have about 6 right digits\.": lambda x: x + 8e-7 * abs(x).max(),
-    r"Your x has the right numbers in reverse order along axis 1\.": lambda x: x[:, ::-1],
-    r"Your x has the right numbers in reverse order along axis 0\.": lambda x: x[::-1],
-    r"Your x has the right numbers in other places\.": lambda x: np.roll(x, 1, 1),
+    r"The numbers of your x are right, but in reverse order along axis 1\.": lambda x: x[:, ::-1],
+    r"The numbers of your x are right, but in reverse order along axis 0\.": lambda x: x[::-1],
+    r"The numbers of your x are right, but in other places\.": lambda x: np.roll(x, 1, 1),
     r"Each row of your x is the right one times, or plus, a number of its own\.": lambda x: (
         x * np.arange(2, 2 + len(x))[:, None, None]
     ),
@@ -58,6 +58,12 @@ def test_a_changed_value_is_named_by_its_change_and_by_no_other(sentence, seed):
     assert [each for each in TRANSFORMED if re.match(each, seen)] == [sentence]
 
 
+TURNED = "Your x is the other way round: each True should be False."
+ZERO = "A number of your x should be 0: 0.2 at [0, 0]."
+SUMS = "The right x have rows with sums of 1; a row of yours has 0.8."
+SQUARES = "The right x have rows with sums of squares of 1; a row of yours has 0.72."
+
+
 @pytest.mark.parametrize(
     ("yours", "right", "sentence"),
     [
@@ -66,9 +72,16 @@ def test_a_changed_value_is_named_by_its_change_and_by_no_other(sentence, seed):
         ("a, b", "b, a", "You have the right parts in another order."),
         ("a", "a, b", "You have 1 parts in your x; right are 2. The shared begin is right."),
         ("[[[6], [4]], [[5]]]", "[[[6], [3]], [[5]]]", "Your x[0][1]: [4]; right is [3]."),
+        ([[0.2, 0.8], [0.1, 0.9]], [[0.0, 1], [0.4, 0.6]], ZERO),
+        ([[0.2, 0.7], [0.4, 0.4]], [[0.1, 0.9], [0.5, 0.5]], SUMS),
+        ([[0.6, 0.6], [1.0, 0.0]], [[0.8, 0.6], [1.0, 0.0]], SQUARES),
         (np.array([-0.0]), np.array([0.5]), "Your x: [0]; right is [0.5]."),
         ([[[True]]], [[[False]]], "Your x shows 1 place too many, [0, 0, 0]."),
-        ([True, False], [False, True], "Your x is the other way round: each True should be False."),
+        (
+            [True, False, True],
+            [False, True, False],
+            TURNED,
+        ),
     ],
 )
 def test_a_sentence_on_texts_and_masks(yours, right, sentence):

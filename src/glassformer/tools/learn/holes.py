@@ -49,15 +49,20 @@ class Hole:
         self.name, self.answer, self.owner = name, answer, owner
         self.options, self.inputs = options, inputs
 
-    def example(self, **values: Any) -> Probe:
-        """A probe of a few ``values``, which are inputs, options, or axes of the owner."""
+    def example(self, says: str = "", /, **values: Any) -> Probe:
+        """A probe of a few ``values``, which are inputs, options, or axes of the owner.
+
+        ``says`` is the rule that the example shows.
+        """
         text = ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
 
         def run(solution: Solution) -> Mapping[str, object]:
             axes = {name: each[0] for name, each in AXES.items()} | values
             return self._called(solution, Situation(axes, {}), values)
 
-        return self._named(probe(text, run))
+        made: Any = self._named(probe(text, run))
+        made.says = says
+        return made
 
     def probes(self, *examples: Probe, **axes: Any) -> tuple[str, tuple[Probe, ...]]:
         """The hole's name, and its probes: examples and all situations."""

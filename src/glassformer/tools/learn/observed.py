@@ -142,7 +142,7 @@ def _apart(value: Any, right: Any) -> tuple[str, Any, Any]:
     if not (isinstance(value, str) and isinstance(right, str) and value[:2] == right[:2] == "[["):
         return "", value, right
     place, value, right = "", literal_eval(value), literal_eval(right)
-    while isinstance(value, list) and len(value) == len(right):
+    while isinstance(value, list) and len(value) == len(right) and sorted(value) != sorted(right):
         at = next(at for at, each in enumerate(value) if each != right[at])
         if not isinstance(value[at], list):
             break
@@ -162,7 +162,9 @@ def _seen_text(name: str, value: str, right: str) -> Iterator[str]:
         yield f"{counts} The shared begin is right."
     elif sorted(yours) == sorted(theirs) and len(yours) > 1:
         yield "You have the right parts in another order."
-    elif shared:
+    elif not shared:
+        yield f"Your {name}{place} differs from its first part on."
+    else:
         begin = f"first {shared} of {len(theirs)} are" if shared > 1 else "first part is"
         yield f"The {begin} right in your {name}{place}."
 
@@ -176,7 +178,9 @@ def _seen_axes(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[
 
 def _seen_mask(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
     shown, hidden = np.argwhere(value & ~right).tolist(), np.argwhere(~value & right).tolist()
-    if len(shown) + len(hidden) == value.size and shown and hidden:
+    if order := _order(value, right):
+        yield f"The places of your {name} are right, but {order}."
+    elif len(shown) + len(hidden) == value.size and shown and hidden:
         yield f"Your {name} is the other way round: each True should be False."
     elif not hidden:
         yield f"Your {name} shows {_many(shown)}."
@@ -209,7 +213,9 @@ def _seen_numbers(
     elif value.size > 1 and (relation := _relation(value.reshape(-1), right.reshape(-1))):
         yield f"Each number of your {name} is {relation}."
     elif order := _order(value, right):
-        yield f"Your {name} has the right numbers {order}."
+        yield f"The numbers of your {name} are right, but {order}."
+    elif shown := _shown_zeros(name, value, right) or _sums(name, value, right):
+        yield shown
     elif value.ndim > 1 and (words := _by_row(value, right)):
         yield f"Each row of your {name} is {words}."
     elif value.size >= _LISTED and (part := _part(wrong, sizes)):
@@ -230,9 +236,9 @@ def digits_of(value: NDArray[Any], right: NDArray[Any]) -> int:
 
 
 def _order(value: NDArray[Any], right: NDArray[Any]) -> str:
-    """The order of a learner's numbers, if they are the right ones."""
-    if len(np.unique(right)) < min(right.size, _LISTED):
-        return ""  # two numbers 0 and 1 are reversed by chance
+    """The order of a learner's numbers, if they are the right ones; two are so by chance."""
+    if right.size < 4 or len(np.unique(right)) < 2:
+        return ""
     for axis in range(value.ndim):
         if np.allclose(np.flip(value, axis), right):
             return f"in reverse order along axis {axis}"
@@ -258,6 +264,34 @@ def _relation(value: NDArray[Any], right: NDArray[Any]) -> str:
         return f"the right one{times}" + ("" if abs(plus) < 1e-7 else f" plus {plus:.4g}")
     if np.allclose(abs(value), abs(right), atol=1e-9):
         return "the right one, some with the other sign"
+    return ""
+
+
+def _shown_zeros(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    """A sentence on numbers where 0 is right, such as the weights of hidden keys."""
+    shown = np.argwhere((right == 0) & (value != 0)).tolist()
+    if not shown or not right.any() or value.size < 2:
+        return ""
+    first = f"{value[*shown[0]]:.4g} at {shown[0]}"
+    many = f"{len(shown)} numbers of your {name} should be 0, such as {first}"
+    return f"{many if len(shown) > 1 else f'A number of your {name} should be 0: {first}'}."
+
+
+def _sums(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    """A sentence on rows whose sum, or sum of squares, is one number only in the right value."""
+    rows = right.shape[-1] if right.ndim else 0
+    if rows < 2:
+        return ""
+    for power, words in ((1, "sums"), (2, "sums of squares")):
+        yours, theirs = ((each**power).sum(-1) for each in (value, right))
+        off = abs(yours - theirs.flat[0])
+        known = theirs.size > 1 or np.isclose(theirs.flat[0], (0, 1)).any()
+        if known and np.ptp(theirs) < 1e-6 and off.max() > 1e-6:
+            shown = yours.flat[off.argmax()]
+            return (
+                f"The right {name} have rows with {words} of {theirs.flat[0]:.4g};"
+                f" a row of yours has {shown:.4g}."
+            )
     return ""
 
 

@@ -78,8 +78,9 @@ def supposed(
 
     ``solution`` is the right one, which answers for the other inputs.
     """
-    wrong = [each for each in probes if not alike(results.get(each.__name__), right[each.__name__])]
-    if not all(hasattr(each, "supposed") and each.__name__ in results for each in wrong):
+    every = [each for each in probes if not alike(results.get(each.__name__), right[each.__name__])]
+    wrong = [each for each in every if hasattr(each, "supposed")]
+    if not all(each.__name__ in results for each in wrong):
         return
     fitting: list[Any] = []
     names: dict[str, Any] = {}
@@ -102,7 +103,8 @@ def supposed(
         words, after = "If this is left out", f": {before}"
     elif before:
         words += f" in place of {before}"
-    yield f"{words}, your {_listed([*names])} would be right{after}."
+    where = "" if len(wrong) == len(every) else " in all situations"
+    yield f"{words}, your {_listed([*names])} would be right{where}{after}."
 
 
 def _is_answer(yours: Values, other: Any, solution: Solution) -> bool:

@@ -6,17 +6,15 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.constraints import OutputRules
-from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Candidate
 from glassformer.decoding.vocabulary import Vocabulary
-from glassformer.tools.learn.check import Check, Probe, Results, Solution, measured, probe, unpacked
+from glassformer.tools.learn.check import Solution, unpacked
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import Situation, situations
 from glassformer.tools.learn.table_model import SEARCH, TableModel, rules_of, shown
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
-GREEDY = "The targets of greedy search"
 
 
 def live(s: Situation, _: str) -> list[Candidate]:
@@ -63,18 +61,6 @@ def two_ways(solution: Solution) -> dict[str, Any]:
     return _searched(solution, TableModel.table(rows), rules, beam=2, length_penalty=0.6)
 
 
-def language(seed: int, most: int, **options: Any) -> Probe:
-    """A probe of one sentence, with greedy search beside it."""
-
-    def searched(solution: Solution) -> dict[str, Any]:
-        rules, table = OutputRules(given([most]), IDS), TableModel.random(1, 7, seed=seed)
-        found = greedy(table.step, table.state(), rules)
-        return _searched(solution, table, rules, **options) | {GREEDY: shown(found)["targets"]}
-
-    settings = ", ".join(f"{name} {value}" for name, value in options.items())
-    return probe(f"{settings}, at most {most} tokens; random logits {seed}", searched)
-
-
 def many(solution: Solution) -> dict[str, Any]:
     """8 sentences of at most 14 or 4 tokens, beam 3, alpha 2, 3 targets of each; random logits"""
     axes = {"batch": 8, "longest": 14, "beam": 3, "alpha": 2.0, "best": 3, "rules": "", "end": 0}
@@ -95,20 +81,6 @@ def _searched(
     return shown(solution.beam_search(language.step, language.state(), rules, **options))
 
 
-def not_greedy(results: Results) -> str | None:
-    values = results[BEAM_OF_ONE.__name__]
-    if values["targets"] == values[GREEDY]:
-        return None
-    return f"It finds {values['targets']}, greedy search {values[GREEDY]}."
-
-
-def positive(results: Results) -> str | None:
-    for values in results.values():
-        if "scores" in values and (values["scores"] > 0).any():
-            return f"The score is {values['scores'].max():.3g}."
-    return None
-
-
 PENALTY = Hole("penalty", lambda penalty, _: {"penalty": float(penalty)}, length=axis, alpha=axis)
 CONTINUED = Hole(
     "best_continuations",
@@ -119,10 +91,10 @@ CONTINUED = Hole(
     ids=ids,
 )
 DIVIDED = Hole("divide", divided, options=("beam", "length_penalty"), best=best, eos=axis)
-BEAM_OF_ONE = language(9, 9, beam=1, length_penalty=2.0)
-ONE = PENALTY.example(length=1, alpha=0.6)
-CHECK = Check.of(
-    PENALTY.probes(ONE, alpha=(0.6, 0.0, 0.5, 2.0), length=(7, 1, 2, 1100)),
+PROBES = (
+    PENALTY.probes(
+        PENALTY.example(length=1, alpha=0.6), alpha=(0.6, 0.0, 0.5, 2.0), length=(7, 1, 2, 1100)
+    ),
     CONTINUED.probes(
         CONTINUED.example(
             live=[Candidate((20, 21), 0.0, 0), Candidate((20, 22), -3.0, 1)],
@@ -157,7 +129,7 @@ CHECK = Check.of(
     (
         "beam_search",
         (
-            *(two_ways, BEAM_OF_ONE, many),
+            *(two_ways, many),
             *situations(
                 "a beam",
                 searched,
@@ -172,11 +144,4 @@ CHECK = Check.of(
             ),
         ),
     ),
-    laws={
-        "A beam of 1 is greedy search.": not_greedy,
-        "A logarithm of a probability is never above 0, and so no score is.": positive,
-        "The penalty of length 1 is 1.": measured(
-            lambda values: values["penalty"], 1, "Length 1 has the penalty {}.", ONE
-        ),
-    },
 )

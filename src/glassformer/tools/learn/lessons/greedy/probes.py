@@ -8,7 +8,7 @@ from torch import Tensor
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
-from glassformer.tools.learn.check import Check, Results, Solution, measured
+from glassformer.tools.learn.check import Solution
 from glassformer.tools.learn.holes import Hole
 from glassformer.tools.learn.inputs import given, running
 from glassformer.tools.learn.situations import NONE, WIDE, Situation, situations
@@ -74,13 +74,6 @@ def rows(s: Situation, name: str) -> Tensor:
     return given(torch.arange(s.selected).flip(0) * 3 % s.batch, name)
 
 
-def read_in_vain(results: Results) -> str | None:
-    for values in results.values():
-        if count := values.get("tokens read in vain"):
-            return f"The decoder reads {count} tokens more than it needs."
-    return None
-
-
 FIELDS = ("self_keys", "self_values", "memory_keys", "memory_values")
 GROWN = Hole("BlockState.grown", fields, cache, key="batch 3 1 5", value="batch 3 1 5")
 SELECTED = Hole("BlockState.select", fields, cache, rows=rows)
@@ -96,7 +89,7 @@ TWO_ROWS: dict[str, Any] = {
     name: [[[[1.0 + place]]], [[[5.0 + place]]]] for place, name in enumerate(FIELDS)
 }
 CACHE: dict[str, Any] = {"mode": NONE, "tgt_len": (3, 1, 0)}
-CHECK = Check.of(
+PROBES = (
     (
         "greedy",
         (
@@ -121,13 +114,4 @@ CHECK = Check.of(
         strides=("", "inputs are not contiguous"),
         selected=(1, 3),
     ),
-    laws={
-        "A step reads one token, and none after the end.": read_in_vain,
-        "A token adds 1 to the length of the cache.": measured(
-            lambda values: values["self_keys"].shape[2],
-            2,
-            "From a cache of 1 token, grown makes self_keys of {} tokens.",
-            SECOND_TOKEN,
-        ),
-    },
 )

@@ -5,7 +5,6 @@ from typing import Any
 import torch
 
 from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
-from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import SIZES, WIDE, Situation
@@ -33,8 +32,8 @@ ROTATED = Hole(
     angles=angles,
 )
 ATTENTION = attention_hole("rotary_attention")
-MOVED, LAW = moved(ATTENTION)
-CHECK = Check.of(
+MOVED = moved(ATTENTION)
+PROBES = (
     ANGLES.probes(
         ANGLES.example(positions=[0, 3], d_head=4),
         type=WIDE,
@@ -42,7 +41,9 @@ CHECK = Check.of(
         d_head=(14, 2),
     ),
     ROTATED.probes(
-        ROTATED.example(x=[[1.0, 2.0, 3.0, 4.0]], angles=[[0.0, 1.5708]]), length=(5, 1), size=SIZES
+        ROTATED.example(x=[[1.0, 2.0, 3.0, 4.0]], angles=[[0.0, 1.5708]]),
+        length=(5, 1),
+        size=SIZES,
     ),
     ATTENTION.probes(
         ATTENTION.example(
@@ -50,8 +51,7 @@ CHECK = Check.of(
             key=[[[[1.0, 0.0], [1.0, 0.0]]]],
             value=[[[[10.0], [20.0]]]],
         ),
-        *MOVED,
+        MOVED,
         **ATTENDED,
     ),
-    laws=LAW,
 )

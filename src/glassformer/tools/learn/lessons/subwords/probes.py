@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
-from glassformer.tools.learn.check import Check, Results
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import kept
 from glassformer.tools.learn.lessons.subwords.plain import Pair, Subwords
@@ -56,15 +55,6 @@ def _shown(subwords: Subwords | str) -> str:
     return " ".join(subwords)
 
 
-def text(results: Results) -> str | None:
-    """Evidence if the subwords of the example have other letters than its word."""
-    for probe, word in ((RING, "▁ring"), (MERGED, "▁xabaabb"), (WING, "▁wing")):
-        subwords = str(results.get(probe.__name__, {}).get("subwords", word))
-        if subwords.replace(" ", "") != word:
-            return f"The subwords {subwords} make {subwords.replace(' ', '')}, not {word}."
-    return None
-
-
 CHARACTERS = Hole("characters", subwords, word=letters)
 COUNT = Hole("count_pairs", counts, words=words)
 MERGE = Hole(
@@ -79,7 +69,7 @@ RING = CHARACTERS.example(word="ring")
 MERGED = MERGE.example(subwords=("▁", "xa", "b", "a", "a", "b", "b"), pair=("a", "b"))
 WING = ENCODE.example(word="wing", merges=[("i", "n"), ("in", "g")])
 TEXT: dict[str, Any] = {"letters": ("abc", "ab", "aaab", "a"), "length": (5, 1, 2, 13)}
-CHECK = Check.of(
+PROBES = (
     CHARACTERS.probes(RING, **TEXT | {"length": (5, 1, 2, 13, 0)}),
     COUNT.probes(
         COUNT.example(words={("▁", "a", "b"): 3, ("▁", "c", "a", "b", "a"): 2}),
@@ -95,5 +85,4 @@ CHECK = Check.of(
         count=(3, 0, 1, 99),
     ),
     ENCODE.probes(WING, **TEXT, first=(0, 2, 4)),
-    laws={"Subwords, put together, are the word with its mark.": text},
 )
