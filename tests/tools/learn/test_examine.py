@@ -265,11 +265,11 @@ def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
     verdict = verdict_of(RIGHT.replace("weights @ value,", "weights.detach() @ value,"))
     assert verdict.outcome == "law"
-    assert verdict.lines[0] == (
-        "Your values are right, and so are the gradients with respect to value;"
-        " the gradients with respect to query and key are not."
+    assert verdict.lines[:2] == (
+        "All your values are right, and the gradients with respect to value.",
+        "A gradient is wrong with respect to query and key.",
     )
-    assert verdict.lines[1] == "No gradient comes back to query and key through your output."
+    assert verdict.lines[2] == "No gradient comes back to query and key through your output."
 
 
 def test_two_calls_that_differ_are_not_right(verdict_of):

@@ -28,7 +28,6 @@ from glassformer.tools.learn.edits import solution
 from glassformer.tools.learn.examine import verdict_on
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.hand_ins import cells_of
-from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import (
     EVERY,
     EXERCISES,
@@ -104,15 +103,6 @@ def test_there_are_many_wrong_solutions_and_some_unusual_ones():
     assert all(counts[name, False] >= 6 and counts[name, True] >= 3 for name in EXERCISES)
     text = Path(__file__).with_name("exercises.md").read_text("utf-8")
     assert len(SOLUTIONS) == text.count("```python")
-
-
-def test_an_example_says_its_rule():
-    judge = Judge.of(lesson("rotary"), "rotary_attention")
-    wrong = SimpleNamespace(
-        rotary_attention=lambda query, key, value, _mask=None: rotary_attention(query, key, value)
-    )
-    lines = judge.verdict(measure(judge.probes, wrong)).lines
-    assert "Hidden keys in front move all positions, and no score depends on that." in lines
 
 
 def test_two_values_in_the_place_of_one_are_named():

@@ -70,7 +70,7 @@ SQUARES = "The right x have rows with sums of squares of 1; a row of yours has 0
         ("a b, c d", "a b, d d", "The first part is right in your x."),
         ("a, b, c, e", "a, b, d, f", "The first 2 of 4 are right in your x."),
         ("a, b", "b, a", "You have the right parts in another order."),
-        ("a", "a, b", "You have 1 parts in your x; right are 2. The shared begin is right."),
+        ("a", "a, b", "The number of parts of your x is 1; right is 2. The shared begin is right."),
         ("[[[6], [4]], [[5]]]", "[[[6], [3]], [[5]]]", "Your x[0][1]: [4]; right is [3]."),
         ([[0.2, 0.8], [0.1, 0.9]], [[0.0, 1], [0.4, 0.6]], ZERO),
         ([[0.2, 0.7], [0.4, 0.4]], [[0.1, 0.9], [0.5, 0.5]], SUMS),

@@ -22,7 +22,7 @@ from glassformer import (
 )
 from glassformer.tools.learn.check import measure
 from glassformer.tools.learn.edits import solution
-from glassformer.tools.learn.inputs import filled, numbers
+from glassformer.tools.learn.inputs import drawn, filled
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import EVERY, lesson, lessons
 from glassformer.tools.learn.lessons.blocks.plain import layer_norm
@@ -78,7 +78,7 @@ def test_weights_are_seen_if_a_learners_attend_calls_no_attention():
 
 
 def test_the_plain_norm_is_what_torch_has():
-    norm, x = filled(nn.LayerNorm(5)), numbers(2, 3, 5)
+    norm, x = filled(nn.LayerNorm(5)), drawn((2, 3, 5), 0)
     assert torch.allclose(layer_norm(x, norm.weight, norm.bias, 1e-5), norm(x), atol=1e-12)
 
 

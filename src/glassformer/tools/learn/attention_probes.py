@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from glassformer.tools.learn.check import Probe
 from glassformer.tools.learn.holes import Hole, mask
 from glassformer.tools.learn.situations import MASKS, SIZES
 
-__all__ = ["ATTENDED", "attention_hole", "moved"]
+__all__ = ["ATTENDED", "attention_hole"]
 
 ATTENDED: dict[str, Any] = {
     "heads": (6,),
@@ -28,16 +27,4 @@ def attention_hole(name: str, *, groups: str = "heads", **more: Any) -> Hole:
         value=f"batch {groups} k_len 5",
         **more,
         mask=mask("q_len", "k_len", "heads"),
-    )
-
-
-def moved(hole: Hole, **more: Any) -> Probe:
-    """An example of attention that sees only distances; a hidden key stands in front."""
-    return hole.example(
-        "Hidden keys in front move all positions, and no score depends on that.",
-        query=[[[[1.0, 2.0]]]],
-        key=[[[[3.0, 1.0], [0.0, 2.0], [1.0, 1.0]]]],
-        value=[[[[1.0], [2.0], [4.0]]]],
-        **more,
-        mask=[[False, True, True]],
     )

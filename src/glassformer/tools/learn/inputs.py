@@ -22,7 +22,6 @@ __all__ = [
     "given",
     "kept",
     "noted",
-    "numbers",
     "observed",
     "running",
     "watched",
@@ -88,18 +87,6 @@ def noted(dtype: torch.dtype = torch.float64, *, gradients: bool = True) -> Iter
     finally:
         torch.set_default_dtype(before)
         _NOTED.reset(token)
-
-
-def numbers(*shape: int, seed: int = 0, name: str = "") -> Tensor:
-    """Normal random numbers in float64, equal on every machine.
-
-    A probe detaches numbers that need no gradients, such as the numbers of a cache.
-    """
-    leaves = running().leaves
-    leaf = drawn(shape, seed).clone().requires_grad_()
-    name = name or f"input {len(leaves) + 1} {shape}"
-    leaves[name] = leaf
-    return given(leaf, name)
 
 
 def given(values: Any, name: str = "an input") -> Tensor:

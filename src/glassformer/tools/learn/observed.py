@@ -158,7 +158,9 @@ def _seen_text(name: str, value: str, right: str) -> Iterator[str]:
         (i for i, both in enumerate(zip(yours, theirs, strict=False)) if both[0] != both[1]), None
     )
     if shared is None:
-        counts = f"You have {len(yours)} parts in your {name}{place}; right are {len(theirs)}."
+        counts = (
+            f"The number of parts of your {name}{place} is {len(yours)}; right is {len(theirs)}."
+        )
         yield f"{counts} The shared begin is right."
     elif sorted(yours) == sorted(theirs) and len(yours) > 1:
         yield "You have the right parts in another order."
@@ -202,8 +204,9 @@ def _seen_numbers(
     wrong = ~_close(value, right)
     odd = np.argwhere(~np.isfinite(value) & np.isfinite(right))
     if len(odd):
-        many = f"{len(odd)} places of your {name}, first at {odd[0].tolist()}"
-        yield f"NaN or infinity stands {f'at {many}' if value.shape else f'for your {name}'}."
+        first = odd[0].tolist()
+        where = f"at {len(odd)} places of your {name}, first at {first}" if first else f"as {name}"
+        yield f"NaN or infinity stands {where}."
         return
     value, right = np.nan_to_num(value), np.nan_to_num(right)
     if not value.any():

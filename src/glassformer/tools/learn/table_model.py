@@ -12,7 +12,7 @@ from glassformer.decoding.logits_processors import RepetitionPenalty
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.tools.learn.check import returned
-from glassformer.tools.learn.inputs import given, numbers
+from glassformer.tools.learn.inputs import drawn, given
 from glassformer.tools.learn.situations import NONE, Situation
 
 __all__ = ["SEARCH", "Read", "TableModel", "rules_of", "shown"]
@@ -98,8 +98,8 @@ class TableModel:
     @classmethod
     def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "TableModel":
         """A model with random tables."""
-        by_place = numbers(sentences, 11, vocab, seed=seed).detach()
-        return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1).detach())
+        by_place = drawn((sentences, 11, vocab), seed).clone()
+        return cls(by_place, drawn((vocab, vocab, vocab), seed + 1).clone())
 
     @classmethod
     def table(cls, rows: dict[int, list[float]]) -> "TableModel":

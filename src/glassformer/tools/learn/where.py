@@ -118,8 +118,9 @@ def gradients_seen(probe: Any, values: Values, right: Values, solution: Solution
     leaves = [each for each in values if each.startswith(GRADIENT)]
     wrong = [each for each in leaves if not equal(values[each], right[each])]
     fine = [each for each in leaves if each not in wrong]
-    also = f", and so are the gradients with respect to {_names(fine)}" if fine else ""
-    yield f"Your values are right{also}; the gradients with respect to {_names(wrong)} are not."
+    also = f", and the gradients with respect to {_names(fine)}" if fine else ""
+    yield f"All your values are right{also}."
+    yield f"A gradient is wrong with respect to {_names(wrong)}."
     outputs = [
         each for each, value in values.items() if each not in leaves and value.dtype == float
     ]

@@ -110,17 +110,6 @@ PROBES = (
         count=(6, 1, 99),
     ),
     DIVIDED.probes(
-        DIVIDED.example(
-            best=[
-                Candidate((5, 7, 2), -1.0, 0),
-                Candidate((5, 4, 3), -2.0, 0),
-                Candidate((6, 7, 7), -3.0, 1),
-                Candidate((6, 4, 2), -4.0, 1),
-            ],
-            eos=2,
-            beam=2,
-            length_penalty=0.6,
-        ),
         beam=(2, 1, 3),
         each=(2, 3),
         eos=(2, 7),

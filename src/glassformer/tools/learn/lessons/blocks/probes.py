@@ -37,20 +37,18 @@ NORM = Hole("layer_norm", "output", x=X, weight="5", bias="5", epsilon=axis)
 BEFORE = Hole("ResidualBlock.before", "input of the sublayer", block, x=X)
 ADD = Hole("ResidualBlock.add", "stream", block, x=X, output=X)
 PLAIN: dict[str, Any] = {"weight": [1.0, 1.0, 1.0], "bias": [0.0, 0.0, 0.0]}
-SMALL = NORM.example(x=[[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]]], **PLAIN, epsilon=0.0)
-LARGE_MEAN = NORM.example(
-    "The mean of a vector does not change its norm.",
-    x=[[[1.0, 3.0, 8.0], [1e7 + 1, 1e7 + 3, 1e7 + 8]]],
-    **PLAIN,
-    epsilon=0.0,
-)
 LENGTHS, NORMS = (3, 1, 7), get_args(Norm)
 DROPOUT = ("", "a dropout that drops the columns 0, 2 and 4")
 PROBES = (
     NETWORK.probes(length=LENGTHS, type=WIDE, size=SIZES),
     NORM.probes(
-        SMALL,
-        LARGE_MEAN,
+        NORM.example(x=[[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]]], **PLAIN, epsilon=0.0),
+        NORM.example(
+            "The mean of a vector does not change its norm.",
+            x=[[[1.0, 3.0, 8.0], [1e7 + 1, 1e7 + 3, 1e7 + 8]]],
+            **PLAIN,
+            epsilon=0.0,
+        ),
         NORM.example(x=[[[2.0, 2.0, 2.0]]], **PLAIN, epsilon=0.5),
         length=LENGTHS,
         size=SIZES,

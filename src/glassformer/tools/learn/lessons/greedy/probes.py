@@ -77,14 +77,6 @@ def rows(s: Situation, name: str) -> Tensor:
 FIELDS = ("self_keys", "self_values", "memory_keys", "memory_values")
 GROWN = Hole("BlockState.grown", fields, cache, key="batch 3 1 5", value="batch 3 1 5")
 SELECTED = Hole("BlockState.select", fields, cache, rows=rows)
-SECOND_TOKEN = GROWN.example(
-    key=[[[[5.0]]]],
-    value=[[[[6.0]]]],
-    self_keys=[[[[1.0]]]],
-    self_values=[[[[2.0]]]],
-    memory_keys=[[[[3.0], [4.0]]]],
-    memory_values=[[[[7.0], [8.0]]]],
-)
 TWO_ROWS: dict[str, Any] = {
     name: [[[[1.0 + place]]], [[[5.0 + place]]]] for place, name in enumerate(FIELDS)
 }
@@ -106,7 +98,17 @@ PROBES = (
             ),
         ),
     ),
-    GROWN.probes(SECOND_TOKEN, **CACHE),
+    GROWN.probes(
+        GROWN.example(
+            key=[[[[5.0]]]],
+            value=[[[[6.0]]]],
+            self_keys=[[[[1.0]]]],
+            self_values=[[[[2.0]]]],
+            memory_keys=[[[[3.0], [4.0]]]],
+            memory_values=[[[[7.0], [8.0]]]],
+        ),
+        **CACHE,
+    ),
     SELECTED.probes(
         SELECTED.example(rows=[1, 0], **TWO_ROWS),
         **CACHE,

@@ -53,13 +53,16 @@ FORWARD = Hole(
     mask=mask_of_inputs,
 )
 SMALL = {"num_heads": 2, "d_model": 4}
-TWO_HEADS = SPLIT.example(joint=[[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]], **SMALL)
-MERGED = MERGE.example(heads=[[[[0.0, 1.0], [4.0, 5.0]], [[2.0, 3.0], [6.0, 7.0]]]], **SMALL)
 LENGTHS = (7, 1, 2)
 INPUTS = ("the query alone", "query, key alone", "query, key and value")
 PROBES = (
-    SPLIT.probes(TWO_HEADS, k_len=LENGTHS),
-    MERGE.probes(MERGED, k_len=LENGTHS),
+    SPLIT.probes(
+        SPLIT.example(joint=[[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]], **SMALL), k_len=LENGTHS
+    ),
+    MERGE.probes(
+        MERGE.example(heads=[[[[0.0, 1.0], [4.0, 5.0]], [[2.0, 3.0], [6.0, 7.0]]]], **SMALL),
+        k_len=LENGTHS,
+    ),
     PROJECT.probes(k_len=LENGTHS),
     (
         "MultiHeadAttention.attend",

@@ -26,23 +26,20 @@ LOSS = Hole(
     logits="batch length 11",
     labels=ids("length", 11, "pad_id"),
 )
-EQUAL = LOSS.example(
-    "Equal logits lose the logarithm of their number, because the shares sum to 1.",
-    logits=[[[0.0] * 5] * 2],
-    labels=[[2, 4]],
-)
-SURE = LOSS.example(
-    "A model that is sure and right loses nothing without smoothing.",
-    logits=[[[0.0, 0.0, 0.0, 40.0]]],
-    labels=[[3]],
-    smoothing=0.0,
-)
-FAR = LOSS.example(logits=[[[1000.0, 0.0, 0.0, 0.0]]], labels=[[1]])
 PROBES = (
     LOSS.probes(
-        SURE,
-        EQUAL,
-        FAR,
+        LOSS.example(
+            "A model that is sure and right loses nothing without smoothing.",
+            logits=[[[0.0, 0.0, 0.0, 40.0]]],
+            labels=[[3]],
+            smoothing=0.0,
+        ),
+        LOSS.example(
+            "Equal logits lose the logarithm of their number, because the shares sum to 1.",
+            logits=[[[0.0] * 5] * 2],
+            labels=[[2, 4]],
+        ),
+        LOSS.example(logits=[[[1000.0, 0.0, 0.0, 0.0]]], labels=[[1]]),
         type=WIDE,
         strides=NONE,
         length=(5, 1, 7),

@@ -49,12 +49,9 @@ ADDED = Hole(
     options=("start",),
     embedded="batch length 6",
 )
-TWO_ROWS = SINUSOIDS.example(length=2, d_model=4)
-LATER = SINUSOIDS.example(length=2, d_model=4, offset=3)
 PROBES = (
     SINUSOIDS.probes(
-        TWO_ROWS,
-        LATER,
+        SINUSOIDS.example(length=2, d_model=4),
         far_position,
         odd_width,
         length=(5, 1, 1100),

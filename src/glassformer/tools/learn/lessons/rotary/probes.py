@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
+from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import SIZES, WIDE, Situation
@@ -32,7 +32,6 @@ ROTATED = Hole(
     angles=angles,
 )
 ATTENTION = attention_hole("rotary_attention")
-MOVED = moved(ATTENTION)
 PROBES = (
     ANGLES.probes(
         ANGLES.example(positions=[0, 3], d_head=4),
@@ -51,7 +50,6 @@ PROBES = (
             key=[[[[1.0, 0.0], [1.0, 0.0]]]],
             value=[[[[10.0], [20.0]]]],
         ),
-        MOVED,
         **ATTENDED,
     ),
 )

@@ -65,18 +65,19 @@ MERGE = Hole(
 )
 LEARN = Hole("learn_merges", learned, frequencies=frequencies, count=axis)
 ENCODE = Hole("encode", subwords, word=letters, merges=merges)
-RING = CHARACTERS.example(word="ring")
-MERGED = MERGE.example(subwords=("▁", "xa", "b", "a", "a", "b", "b"), pair=("a", "b"))
-WING = ENCODE.example(word="wing", merges=[("i", "n"), ("in", "g")])
 TEXT: dict[str, Any] = {"letters": ("abc", "ab", "aaab", "a"), "length": (5, 1, 2, 13)}
 PROBES = (
-    CHARACTERS.probes(RING, **TEXT | {"length": (5, 1, 2, 13, 0)}),
+    CHARACTERS.probes(CHARACTERS.example(word="ring"), **TEXT | {"length": (5, 1, 2, 13, 0)}),
     COUNT.probes(
         COUNT.example(words={("▁", "a", "b"): 3, ("▁", "c", "a", "b", "a"): 2}),
         **TEXT,
         words=(3, 1, 7),
     ),
-    MERGE.probes(MERGED, **TEXT, second=("b", "a")),
+    MERGE.probes(
+        MERGE.example(subwords=("▁", "xa", "b", "a", "a", "b", "b"), pair=("a", "b")),
+        **TEXT,
+        second=("b", "a"),
+    ),
     LEARN.probes(
         LEARN.example(frequencies=FIVE_WORDS, count=4),
         **TEXT,
@@ -84,5 +85,7 @@ PROBES = (
         counts=(3, 1),
         count=(3, 0, 1, 99),
     ),
-    ENCODE.probes(WING, **TEXT, first=(0, 2, 4)),
+    ENCODE.probes(
+        ENCODE.example(word="wing", merges=[("i", "n"), ("in", "g")]), **TEXT, first=(0, 2, 4)
+    ),
 )
