@@ -1,4 +1,4 @@
-"""Sentences about all situations of a hole: where a solution is wrong, and where it were right."""
+"""Sentences about all situations of a hole: where a solution is wrong, or would be right."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
