@@ -95,7 +95,7 @@ def observations(
         if name.startswith(GRADIENT) and not value.any():
             leaf = name.removeprefix(GRADIENT)
             yield f"No gradient comes back to {leaf}. Look for detach, .data and no_grad."
-        elif name != CHANGED:
+        elif name != CHANGED and not name.startswith("type of "):
             if not name.startswith(GRADIENT):
                 yield from _influences(values, right)
             yield from _seen(name, value, right[name], sizes or {})
@@ -204,9 +204,8 @@ def _seen_numbers(
     wrong = ~_close(value, right)
     odd = np.argwhere(~np.isfinite(value) & np.isfinite(right))
     if len(odd):
-        first = odd[0].tolist()
-        where = f"at {len(odd)} places of your {name}, first at {first}" if first else f"as {name}"
-        yield f"NaN or infinity stands {where}."
+        places = f"stands at {len(odd)} places of your {name}, first at {odd[0].tolist()}"
+        yield f"NaN or infinity {places if value.shape else f'is your {name}'}."
         return
     value, right = np.nan_to_num(value), np.nan_to_num(right)
     if not value.any():

@@ -63,7 +63,7 @@ def _narrow(rows: Sequence[Any], wrong: Sequence[Any]) -> Iterator[tuple[str, An
         few = len(wrong) < 4  # a few situations have any two values by chance
         if others and "" not in values and len(values) <= (1 if few else 2):
             yield axis, (values, _either(axis, values))
-        elif len(others) == 1 and not few and others != [""]:
+        elif len(others) == 1 and not few and others != [""] and axis != "gradients":
             yield axis, (values, f"anything but {in_words(axis, *others)}")
 
 
