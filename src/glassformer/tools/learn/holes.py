@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -126,19 +125,17 @@ WAYS: Mapping[str, Callable[[Any], Any]] = {
 
 def _changes(names: list[str]) -> Iterator[tuple[str, Change]]:
     """Changes of a hole's arguments: of one of them, or of two that are exchanged."""
+
+    def changed(name: str, way: Callable[[Any], Any]) -> Change:
+        return lambda arguments: arguments | {name: way(arguments[name])}
+
+    def exchanged(one: str, other: str) -> Change:
+        return lambda arguments: arguments | {one: arguments[other], other: arguments[one]}
+
     for name in names:
-        for words, way in WAYS.items():
-            yield words.format(name), partial(_changed, name, way)
-    for one, other in combinations(names, 2):
-        yield f"{one} and {other} exchanged", partial(_exchanged, one, other)
-
-
-def _changed(name: str, way: Callable[[Any], Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    return arguments | {name: way(arguments[name])}
-
-
-def _exchanged(one: str, other: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    return arguments | {one: arguments[other], other: arguments[one]}
+        yield from ((words.format(name), changed(name, way)) for words, way in WAYS.items())
+    for pair in combinations(names, 2):
+        yield "{} and {} exchanged".format(*pair), exchanged(*pair)
 
 
 def axis(s: Situation, name: str) -> object:
