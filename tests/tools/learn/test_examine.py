@@ -13,7 +13,7 @@ import pytest
 from glassformer.support.errors import InputError
 from glassformer.tools.learn import examine as examine_module
 from glassformer.tools.learn import folder as folder_module
-from glassformer.tools.learn.check import check_of
+from glassformer.tools.learn.check import probes_of
 from glassformer.tools.learn.examine import Worker, checked_verdict, verdict_on
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.judge import Judge
@@ -92,7 +92,7 @@ def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):
 def test_a_print_is_shown_once_though_each_probe_runs_twice(file_of):
     for name, begin in (("one", ""), ("all", "    print('again')\n")):
         answer = answer_on(file_of(begin + RIGHT), ATTENTION.name)
-        probes = next(iter(check_of(ATTENTION.name).probes.values()))
+        probes = next(iter(probes_of(ATTENTION.name).values()))
         calls = sum(1 + bool(getattr(each, "situation", {}).get("asked")) for each in probes)
         assert answer["printed"].count("again") == (calls if begin else 0), name
 
@@ -112,7 +112,10 @@ def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
         ("    import sys; sys.exit(0)\n", "SystemExit"),
         ("    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
         ("    return query @ key.transpose(-2, -1)\n", "returns Tensor; expected output, weights"),
-        ("    query @ key.transpose(-2, -1)\n", "returns nothing; expected output, weights"),
+        (
+            "    query @ key.transpose(-2, -1)\n",
+            "returns nothing: a return is missing",
+        ),
         ("    return torch_zeros\n", "NameError"),
         ("    return scaled_dot_product_attention(query, key, value, mask)\n", "RecursionError"),
     ],
@@ -262,7 +265,11 @@ def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
     verdict = verdict_of(RIGHT.replace("weights @ value,", "weights.detach() @ value,"))
     assert verdict.outcome == "law"
-    assert verdict.lines[0].startswith("Your gradient with respect to query[0, 0, 0")
+    assert verdict.lines[:2] == (
+        "All your values are right, and the gradients with respect to value.",
+        "A gradient is wrong with respect to query and key.",
+    )
+    assert verdict.lines[2] == "No gradient comes back to query and key through your output."
 
 
 def test_two_calls_that_differ_are_not_right(verdict_of):
@@ -329,4 +336,4 @@ def test_none_in_the_place_of_numbers_is_said():
     verdict = judge.verdict(results)
 
     assert verdict.outcome == "difference"
-    assert verdict.lines[0].startswith("Your weights is None; right are numbers of shape (")
+    assert verdict.lines[0].startswith("Your weights: None; right are numbers of shape (")

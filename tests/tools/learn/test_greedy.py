@@ -185,5 +185,5 @@ def test_caches_as_people_write_them():
     wrong = cache_of(in_place, wrong_memory)
     changed = verdict("BlockState.grown", wrong)
     assert changed.outcome == "difference"
-    assert changed.lines[0] == "You change the old cache in place."
+    assert changed.lines[0] == "You change the old cache."
     assert verdict("BlockState.select", wrong).mistakes == (("cache-memory-not-selected",),)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from glassformer.tools.learn.check import check_of
+from glassformer.tools.learn.check import probes_of
 from glassformer.tools.learn.folder import Folder
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import Lesson, lesson, lessons
@@ -16,7 +16,7 @@ from glassformer.tools.learn.messages import hint_text, next_command, print_solu
 from glassformer.tools.learn.verdict import Verdict
 from tests.lessons import ATTENTION
 
-ONE_QUERY = check_of("attention").probes["scaled_dot_product_attention"][0].__name__
+ONE_QUERY = probes_of("attention")["scaled_dot_product_attention"][0].__name__
 
 
 def printed(verdict):
@@ -155,7 +155,8 @@ def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():
     assert lines[0] == "The mask is not used."
     assert lines[1].startswith("Section 3.2.3")
     assert lines[2].startswith("In a translator: ")
-    number, situation = lines[3:]
+    seen, number, situation = lines[3:]
+    assert seen == "A number of your weights should be 0: 1 at [0, 2]."
     assert number == "Your weights: [[0, 0, 1]]; right is [[1, 0, 0]]."
     assert situation.endswith("value [[10], [20], [30]], mask [[True, True, False]].")
 
@@ -186,4 +187,4 @@ def test_numbers_that_differ_late_have_more_digits():
     results = {probe: dict(values) for probe, values in judge.right.items()}
     results[ONE_QUERY]["output"] = results[ONE_QUERY]["output"] + 3e-8
     line = "Your output: [[11.9557032049]]; right is [[11.9557031749]]."
-    assert judge.verdict(results).lines[1] == line
+    assert judge.verdict(results).lines[2] == line

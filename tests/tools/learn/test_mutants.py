@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 import torch
 
-from glassformer.tools.learn.check import check_of, values_of
+from glassformer.tools.learn.check import probes_of, values_of
 from glassformer.tools.learn.edits import solution
 from glassformer.tools.learn.judge import UNSTEADY, Judge
 from glassformer.tools.learn.lesson import EVERY, lesson
@@ -119,7 +119,7 @@ def is_found(mutant):
     wrong, right = mutant.solution(), solution(mutant.lesson)
     torch.seed()
     try:
-        for probe in (x for probes in check_of(mutant.lesson.name).probes.values() for x in probes):
+        for probe in (x for probes in probes_of(mutant.lesson.name).values() for x in probes):
             results, _ = results_of([probe], wrong)
             expected = values_of(probe, right)
             values = results.get(probe.__name__, {})

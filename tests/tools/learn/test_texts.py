@@ -22,7 +22,7 @@ from glassformer import (
 )
 from glassformer.tools.learn.check import measure
 from glassformer.tools.learn.edits import solution
-from glassformer.tools.learn.inputs import filled, numbers
+from glassformer.tools.learn.inputs import drawn, filled
 from glassformer.tools.learn.judge import Judge
 from glassformer.tools.learn.lesson import EVERY, lesson, lessons
 from glassformer.tools.learn.lessons.blocks.plain import layer_norm
@@ -78,7 +78,7 @@ def test_weights_are_seen_if_a_learners_attend_calls_no_attention():
 
 
 def test_the_plain_norm_is_what_torch_has():
-    norm, x = filled(nn.LayerNorm(5)), numbers(2, 3, 5)
+    norm, x = filled(nn.LayerNorm(5)), drawn((2, 3, 5), 0)
     assert torch.allclose(layer_norm(x, norm.weight, norm.bias, 1e-5), norm(x), atol=1e-12)
 
 
@@ -178,28 +178,18 @@ def reversed_heads(self, joint):
     return joint.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2).flip(1)
 
 
+INPUT = "The decoder's input begins with bos, and lacks the last label."
 EVIDENCE = [
-    (
-        *("causal", "shift", zero_in_front),
-        "The decoder's input begins with bos. With bos 2, your first input is 0.",
-    ),
-    (
-        *("causal", "shift", bos_in_the_place_of_the_first_label),
-        "The decoder does not read the label that it has to predict."
-        " At 2 of 3 steps the decoder reads the label that it has to predict.",
-    ),
+    (*("causal", "shift", zero_in_front), INPUT),
+    (*("causal", "shift", bos_in_the_place_of_the_first_label), INPUT),
     (
         *("causal", "subsequent_mask", triangle_from_the_other_corner),
-        "No position attends to a later one. In a mask of length 3, 2 later positions may be",
+        "The places of your mask are right, but in reverse order along axis 1.",
     ),
-    (
-        *("causal", "subsequent_mask", triangle_of_numpy),
-        "Your mask is no tensor.",
-    ),
+    (*("causal", "subsequent_mask", triangle_of_numpy), "Your mask is no tensor."),
     (
         *("heads", "MultiHeadAttention.split", reversed_heads),
-        "Each head has its own part of every position's features. Position 0 has the features"
-        " 0, 1, 2, 3; its head 1 of 2 begins with 0, not with 2.",
+        "The numbers of your heads are right, but in reverse order along axis 1.",
     ),
 ]
 

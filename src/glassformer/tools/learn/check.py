@@ -7,9 +7,8 @@ the right solution. A solution has a known mistake if its values equal the mista
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,21 +22,18 @@ __all__ = [
     "CHANGED",
     "EXACT",
     "GRADIENT",
-    "Check",
-    "Evidence",
     "Probe",
     "Results",
     "Rounded",
     "Solution",
     "Values",
-    "check_of",
     "dtype_of",
     "measure",
-    "measured",
     "probe",
+    "probes_of",
+    "returned",
     "unpacked",
     "values_of",
-    "worst_sum",
 ]
 
 GRADIENT = "gradient with respect to "
@@ -54,29 +50,6 @@ Values: TypeAlias = dict[str, NDArray[Any]]
 Results: TypeAlias = dict[str, Values]
 """The values of each probe, by the probe's name. A probe that raised an error has no entry."""
 Probe: TypeAlias = Callable[[Solution], Mapping[str, object]]
-Evidence: TypeAlias = Callable[[Results], str | None]
-"""Makes a sentence with numbers from the learner's results; None if the results show nothing."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """All code that judges a solution of one lesson.
-
-    ``probes`` holds the probes of each hole, the smallest first; docstrings describe the inputs.
-    ``laws`` hold for every right solution; each law returns the evidence against a solution.
-    """
-
-    probes: Mapping[str, tuple[Probe, ...]]
-    laws: Mapping[str, Evidence] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        *probes: tuple[str, tuple[Probe, ...]],
-        laws: Mapping[str, Evidence] = MappingProxyType({}),
-    ) -> "Check":
-        """A check of holes, each with the name and the probes."""
-        return cls(dict(probes), laws)
 
 
 def probe(text: str, function: Probe) -> Probe:
@@ -85,9 +58,10 @@ def probe(text: str, function: Probe) -> Probe:
     return function
 
 
-def check_of(lesson: str) -> Check:
-    """The check of a lesson, from ``probes.py`` in the lesson's folder."""
-    return import_module(f"glassformer.tools.learn.lessons.{lesson}.probes").CHECK
+@cache
+def probes_of(lesson: str) -> Mapping[str, tuple[Probe, ...]]:
+    """The probes of each hole, the smallest first, from ``probes.py`` in the lesson's folder."""
+    return dict(import_module(f"glassformer.tools.learn.lessons.{lesson}.probes").PROBES)
 
 
 def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = True) -> Results:
@@ -99,14 +73,22 @@ def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = Tr
             if exact := getattr(probe, "exact", None):
                 values = _rounded(values, values_of(exact, solution, gradients=False))
             results[probe.__name__] = values
-        except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
+        except (
+            RuntimeError,
+            ValueError,
+            TypeError,
+            LookupError,
+            ZeroDivisionError,
+            AttributeError,
+        ):
             continue
     return results
 
 
-def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
+def values_of(probe: Probe, solution: Solution, *, gradients: bool = True, of: str = "") -> Values:
     """The values and gradients of one probe, and first the names of all that the solution changes.
 
+    The gradients are those of all values, or of one value alone.
     Tensors that the solution makes are float64, or of the type of the probe's situation.
     """
     row = getattr(probe, "situation", {"type": "float64", "gradients": ""})
@@ -118,12 +100,12 @@ def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Va
     if low:
         for name, each in [*values.items()]:
             if isinstance(each, Tensor) and each.is_floating_point():
-                values |= {name: each.float(), f"type of the {name}": str(each.dtype)}
+                values |= {name: each.float(), f"type of your {name}": str(each.dtype)}
     for name, value in values.items():
         if isinstance(value, tuple):
             raise TypeError(f"the function returns {len(value)} values; expected the {name}")
     if gradients and wanted and not low:
-        values |= _gradients(values, inputs.leaves)
+        values |= _gradients({of: values[of]} if of else values, inputs.leaves)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
         for name, value in values.items()
@@ -169,32 +151,16 @@ def _gradients(values: Mapping[str, object], leaves: Mapping[str, Tensor]) -> di
     }
 
 
-def measured(number: Callable[..., Any], right: float, sentence: str, *probes: Probe) -> Evidence:
-    """Evidence if a number of the probes' values is not ``right``: ``sentence`` with the number.
-
-    The probes of other holes have no values, and are left out.
-    """
-
-    def evidence(results: Results) -> str | None:
-        names = [each.__name__ for each in probes]
-        with np.errstate(all="ignore"):  # a value may be infinite
-            value = float(number(*(results[name] for name in names if name in results)))
-        is_right = abs(value - right) < 1e-6  # float32 is said elsewhere
-        return None if is_right else sentence.format(f"{value:.4g}")
-
-    return evidence
+def returned(answer: Any) -> Any:
+    """A function's answer; TypeError if there is none."""
+    if answer is None:
+        raise TypeError("the function returns nothing: a return is missing")
+    return answer
 
 
-def worst_sum(*values: Values) -> Any:
-    """The sum of a query's weights that is the farthest from 1."""
-    totals = np.concatenate([each["weights"].sum(-1).flatten() for each in values])
-    return totals[abs(totals - 1).argmax()]
-
-
-def unpacked(answer: object, *names: str) -> Any:
+def unpacked(answer: Any, *names: str) -> Any:
     """The parts of a function's answer, one for each of ``names``; TypeError for another number."""
-    if not isinstance(answer, tuple) or len(answer) != len(names):
-        kind = "nothing" if answer is None else type(answer).__name__
-        kind = f"{len(answer)} values" if isinstance(answer, tuple) else kind
+    if not isinstance(returned(answer), tuple) or len(answer) != len(names):
+        kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
     return answer

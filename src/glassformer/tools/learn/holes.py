@@ -1,18 +1,31 @@
 """A hole, as a check calls it: the probes of its inputs, which have the names of its signature."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
-from glassformer.tools.learn.check import Probe, Solution, probe, unpacked
+import torch
+
+from glassformer.tools.learn.check import Probe, Solution, probe, returned, unpacked
 from glassformer.tools.learn.inputs import given
-from glassformer.tools.learn.situations import AXES, LEFT_OUT, NONE, Situation, situations
+from glassformer.tools.learn.situations import (
+    AXES,
+    LEFT_OUT,
+    LOW,
+    NONE,
+    RETYPED,
+    Situation,
+    situations,
+)
 
 __all__ = ["Hole", "Input", "axis", "ids", "mask"]
 
 Made: TypeAlias = Callable[[Situation, str], object]
 Input: TypeAlias = str | Made
 """The sizes of random numbers, such as "batch 3 q_len 11", or a function that makes the input."""
+Change: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""Takes arguments by their names, and returns others."""
 
 
 class Hole:
@@ -35,15 +48,20 @@ class Hole:
         self.name, self.answer, self.owner = name, answer, owner
         self.options, self.inputs = options, inputs
 
-    def example(self, **values: Any) -> Probe:
-        """A probe of a few ``values``, which are inputs, options, or axes of the owner."""
+    def example(self, says: str = "", /, **values: Any) -> Probe:
+        """A probe of a few ``values``, which are inputs, options, or axes of the owner.
+
+        ``says`` is the rule that the example shows.
+        """
         text = ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
 
         def run(solution: Solution) -> Mapping[str, object]:
             axes = {name: each[0] for name, each in AXES.items()} | values
             return self._called(solution, Situation(axes, {}), values)
 
-        return self._named(probe(text, run))
+        made: Any = self._named(probe(text, run))
+        made.says = says
+        return made
 
     def probes(self, *examples: Probe, **axes: Any) -> tuple[str, tuple[Probe, ...]]:
         """The hole's name, and its probes: examples and all situations."""
@@ -60,7 +78,12 @@ class Hole:
             "gradients": AXES["gradients"] if numbers else ("no gradient is wanted",),
             "mode": AXES["mode"] if self.owner else NONE,
         }
-        made = situations(", ".join(self.inputs), self._called, device=device, **usual | axes)
+        every = usual | axes
+        if LOW in every["type"] and not self.owner:
+            every = {"asked": (*AXES["asked"], RETYPED)} | every
+        names = ", ".join(self.inputs)
+        changes = dict(_changes(list(self.inputs)))
+        made = situations(names, self._called, device=device, changes=changes, **every)
         return tuple(map(self._named, made))
 
     def _named(self, made: Probe) -> Probe:
@@ -75,17 +98,44 @@ class Hole:
             name: _given(values.get(name, LEFT_OUT), name) if values else _made(made, s, name)
             for name, made in self.inputs.items()
         }
+        arguments = s.axes.get("change", dict)(arguments)
         axes = {name: s.axes.get(name, "") for name in self.options if name not in arguments}
         arguments |= {name: each for name, each in axes.items() if each != ""}
         kept = {name: each for name, each in arguments.items() if each is not LEFT_OUT}
         keywords = {name: kept.pop(name) for name in self.options if name in kept}
         owner = self.owner(solution, s) if self.owner else solution
-        answer = getattr(owner, self.name.rpartition(".")[2])(*kept.values(), **keywords)
+        function = getattr(owner, self.name.rpartition(".")[2])
+        answer = returned(function(*kept.values(), **keywords))
         if not isinstance(self.answer, str):
             return self.answer(answer, s)
         names = self.answer.split(", ")
         parts = unpacked(answer, *names) if len(names) > 1 else [answer]
         return dict(reversed([*zip(names, parts, strict=True)]))
+
+
+WAYS: Mapping[str, Callable[[Any], Any]] = {
+    "the {} of the first sentence for all": lambda x: x[:1].expand_as(x),
+    "the {} the other way round": lambda x: ~x if x.dtype == torch.bool else None,
+    "the {} in reverse order": lambda x: x.flip(-2 if x.is_floating_point() else -1),
+    "the {} with the last two axes exchanged": lambda x: x.mT,
+    "the {} in small letters": str.lower,
+}
+"""Changes of an input, in words; a change of another kind of input raises an error."""
+
+
+def _changes(names: list[str]) -> Iterator[tuple[str, Change]]:
+    """Changes of a hole's arguments: of one of them, or of two that are exchanged."""
+
+    def changed(name: str, way: Callable[[Any], Any]) -> Change:
+        return lambda arguments: arguments | {name: way(arguments[name])}
+
+    def exchanged(one: str, other: str) -> Change:
+        return lambda arguments: arguments | {one: arguments[other], other: arguments[one]}
+
+    for name in names:
+        yield from ((words.format(name), changed(name, way)) for words, way in WAYS.items())
+    for pair in combinations(names, 2):
+        yield "{} and {} exchanged".format(*pair), exchanged(*pair)
 
 
 def axis(s: Situation, name: str) -> object:

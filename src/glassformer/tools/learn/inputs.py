@@ -22,7 +22,6 @@ __all__ = [
     "given",
     "kept",
     "noted",
-    "numbers",
     "observed",
     "running",
     "watched",
@@ -90,18 +89,6 @@ def noted(dtype: torch.dtype = torch.float64, *, gradients: bool = True) -> Iter
         _NOTED.reset(token)
 
 
-def numbers(*shape: int, seed: int = 0, name: str = "") -> Tensor:
-    """Normal random numbers in float64, equal on every machine.
-
-    A probe detaches numbers that need no gradients, such as the numbers of a cache.
-    """
-    leaves = running().leaves
-    leaf = drawn(shape, seed).clone().requires_grad_()
-    name = name or f"input {len(leaves) + 1} {shape}"
-    leaves[name] = leaf
-    return given(leaf, name)
-
-
 def given(values: Any, name: str = "an input") -> Tensor:
     """A tensor of ``values`` for the solution; the check notes if the solution changes it."""
     tensor = torch.as_tensor(values)
@@ -139,9 +126,11 @@ def filled(module: M) -> M:
 def observed(module: M) -> M:
     """The module; the check notes its weights, which get gradients, and its mode."""
     inputs = running()
-    inputs.leaves |= {f"the weight {name}": each for name, each in module.named_parameters()}
-    for name, each in (*module.named_parameters(), *module.named_buffers()):
-        watched(f"the weight {name}", each)
+    weights = {f"the weight {name}": each for name, each in module.named_parameters()}
+    inputs.leaves |= weights
+    buffers = {f"the buffer {name}": each for name, each in module.named_buffers()}
+    for name, each in (weights | buffers).items():
+        watched(name, each)
     inputs.modules.update((each, each.training) for each in module.modules())
     return module
 

@@ -1,8 +1,7 @@
 """The verdict on a solution: right, or the mistake by its name.
 
 A judge of one hole asks in this order: Are all values right, and all gradients? Do the values equal
-the values of a known mistake, or of two mistakes? Do the values break a law? If not, which number
-differs first?
+the values of a known mistake, or of two mistakes? If not, which number differs first?
 """
 
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
-from glassformer.tools.learn.check import GRADIENT, Check, Probe, Results, Values, check_of, measure
+from glassformer.tools.learn.check import GRADIENT, Probe, Results, Values, measure, probes_of
 from glassformer.tools.learn.edits import EditError, solution
 from glassformer.tools.learn.lesson import Lesson
 from glassformer.tools.learn.measured import cost_of
@@ -19,12 +18,17 @@ from glassformer.tools.learn.observed import (
     alike,
     compared,
     equal,
-    is_text,
     observations,
     same,
-    situation_of,
 )
 from glassformer.tools.learn.verdict import Mistake, Verdict
+from glassformer.tools.learn.where import (
+    cause_of,
+    gradients_seen,
+    right_parts,
+    situation_of,
+    supposed,
+)
 
 __all__ = ["UNSTEADY", "Judge"]
 
@@ -46,7 +50,6 @@ class Judge:
     """
 
     lesson: Lesson
-    check: Check
     probes: tuple[Probe, ...]
     right: Results
 
@@ -54,9 +57,8 @@ class Judge:
     @cache
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
         """The cached judge of one hole of a lesson."""
-        check = check_of(lesson.name)
-        probes = check.probes[hole]
-        return cls(lesson, check, probes, measure(probes, solution(lesson)))
+        probes = probes_of(lesson.name)[hole]
+        return cls(lesson, probes, measure(probes, solution(lesson)))
 
     def results(self, mistake: Mistake) -> Results:
         """The results of the right solution with a mistake."""
@@ -84,9 +86,9 @@ class Judge:
         if len(results) < len(self.right):
             cut_off = tuple(self._cut_off(results))  # NumPy raises errors for bfloat16
             return Verdict(self.lesson.name, "law", cut_off) if cut_off else None
-        difference = (*self._difference(results), *self._where(results))
-        for law, evidence in self._broken_laws(results):
-            return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
+        others = (*supposed(self.probes, self.right, results, solution(self.lesson)),)
+        seen = (*others, *self._difference(results, seen=not others))
+        difference = (*seen, *self._where(results))
         return Verdict(self.lesson.name, "difference", difference)
 
     def _other_weights(self, results: Results) -> str:
@@ -100,15 +102,6 @@ class Judge:
                 names = ", ".join(sorted(yours ^ right))
                 return f"Only your object trains it, or only the right one: {names}."
         return ""
-
-    def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
-        """Each law that the results break, with the evidence in numbers."""
-        if any(is_text(v, self.right[p][n]) for p, vs in results.items() for n, v in vs.items()):
-            return
-        for law, broken in self.check.laws.items():
-            with suppress(LookupError, TypeError, ValueError):  # a value is missing, or is no array
-                if evidence := broken(results):
-                    yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single mistakes that give ``results``, or else the pairs of mistakes.
@@ -164,16 +157,13 @@ class Judge:
         return bool(results) and explained >= (share if shown else 1) * wrong and wrong + shown > 0
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
-        """The lines on each mistake: name, evidence, paper, effect on a translator."""
+        """The lines on each mistake: name, paper, effect on a translator."""
         if len(mistakes) > 1:
             yield "One of these mistakes; the probes cannot tell them apart."
         names = [name for mistake in mistakes for name in mistake]
-        # With two mistakes, nobody knows to which mistake the evidence belongs.
-        laws = self._broken_laws(results) if len(names) == 1 else iter(())
-        _, evidence = next(laws, ("", ""))
         for name in names:
             known = self.lesson.mistakes[name]
-            yield f"{known.says} {evidence}".rstrip()
+            yield known.says
             yield known.paper
             yield f"In a translator: {known.costs}"
             if cost := cost_of(name):
@@ -181,17 +171,29 @@ class Judge:
         if len(mistakes) == 1:
             yield from self._difference(results)
 
-    def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
+    def _difference(
+        self, results: Results, *, gradients: bool = False, seen: bool = True
+    ) -> Iterator[str]:
         """The lines on the first wrong value: the facts, both values, the input of the probe.
 
-        With ``gradients``, only gradients count; otherwise only other values count.
+        With ``gradients``, only gradients count; otherwise only other values count. Without
+        ``seen``, a sentence on all wrong values stands already there.
         """
         for probe in self.probes:
             right = self.right[probe.__name__]
             for name, value in results.get(probe.__name__, {}).items():
                 if name.startswith(GRADIENT) != gradients or equal(value, right[name]):
                     continue
-                yield from observations(results[probe.__name__], right)
+                if gradients:
+                    yield from gradients_seen(
+                        probe, results[probe.__name__], right, solution(self.lesson)
+                    )
+                elif says := getattr(probe, "says", ""):
+                    yield says
+                if seen:
+                    row = getattr(probe, "situation", {})
+                    yield from observations(results[probe.__name__], right, row)
+                    yield from cause_of(self.probes, self.right, results)
                 yield compared(name, value, right[name])
                 yield f"The input: {probe.__doc__}."
                 return
@@ -209,6 +211,7 @@ class Judge:
                 return
 
     def _where(self, results: Results) -> Iterator[str]:
+        yield from right_parts(self.right, results)
         if where := situation_of(self.probes, self.right, results):
             yield where
 

@@ -1,24 +1,15 @@
 """Sentences about two arrays, a learner's and the right one: the facts, and never a cause."""
 
-from collections.abc import Iterator
-from itertools import combinations, starmap
+from ast import literal_eval
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.tools.learn.check import CHANGED, GRADIENT, Probe, Results, Values
+from glassformer.tools.learn.check import CHANGED, GRADIENT, Results, Values
 
-__all__ = [
-    "alike",
-    "compared",
-    "equal",
-    "in_words",
-    "is_text",
-    "observations",
-    "same",
-    "situation_of",
-]
+__all__ = ["alike", "compared", "digits_of", "equal", "is_text", "observations", "same"]
 
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 _SHOWN = 4  # numbers of a row
@@ -65,17 +56,21 @@ def alike(values: Values | None, others: Values | None) -> bool:
 def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     """The sentence with both values at the first place at which they differ."""
     if name == CHANGED:
-        return f"You change {value.item()} in place."
+        return f"You change {value.item()}."
     if right.dtype == bool and not right.shape:
         return f"{name}."
+    if name.startswith("type of "):
+        return f"The {name} is {value}; right is {right}."
     if is_text(value, right):
-        return f"Your {name} is {str(value.item())[:40]}; right are numbers of shape {right.shape}."
+        return f"Your {name}: {str(value.item())[:40]}; right are numbers of shape {right.shape}."
     if value.shape != right.shape:
         return f"The shape of your {name} is {value.shape}; right is {right.shape}."
     if value.dtype.kind != right.dtype.kind:
         return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
     if value.size <= _LISTED:
-        shown, expected = _both_listed(value.tolist(), right.tolist())
+        at, yours, theirs = _apart(value.tolist(), right.tolist())
+        shown, expected = _both_listed(yours, theirs)
+        name += at
         return f"Your {name}: {shown}; right is {expected}."
     wrong = np.argwhere(~_close(value, right))
     *row, first = wrong[0].tolist()
@@ -87,22 +82,23 @@ def compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     )
 
 
-def observations(values: Values, right: Values) -> Iterator[str]:
-    """What the first wrong value shows, and the inputs that have no influence, or too much."""
+def observations(
+    values: Values, right: Values, sizes: Mapping[str, object] | None = None
+) -> Iterator[str]:
+    """Facts on the first wrong value, and the inputs that have no influence, or too much.
+
+    ``sizes`` are the axes of the situation, which name the axes of the value.
+    """
     for name, value in values.items():
         if equal(value, right[name]):
             continue
-        if name == CHANGED:
-            return
-        if name.startswith(GRADIENT):
-            if not value.any():
-                leaf = name.removeprefix(GRADIENT)
-                yield f"No gradient comes back to {leaf}. Look for detach, .data and no_grad."
-            else:
-                yield from _seen(name, value, right[name])
-            return
-        yield from _influences(values, right)
-        yield from _seen(name, value, right[name])
+        if name.startswith(GRADIENT) and not value.any():
+            leaf = name.removeprefix(GRADIENT)
+            yield f"No gradient comes back to {leaf}. Look for detach, .data and no_grad."
+        elif name != CHANGED and not name.startswith("type of "):
+            if not name.startswith(GRADIENT):
+                yield from _influences(values, right)
+            yield from _seen(name, value, right[name], sizes or {})
         return
 
 
@@ -124,10 +120,12 @@ def _influences(values: Values, right: Values) -> Iterator[str]:
             return
 
 
-def _seen(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
+def _seen(
+    name: str, value: NDArray[Any], right: NDArray[Any], sizes: Mapping[str, object]
+) -> Iterator[str]:
     """At most one sentence on all numbers of a value."""
     if value.dtype.kind == right.dtype.kind == "U":
-        yield from _seen_text(str(value), str(right))
+        yield from _seen_text(name, str(value), str(right))
     elif is_text(value, right):
         return
     elif value.shape != right.shape:
@@ -136,21 +134,41 @@ def _seen(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
         if value.shape:
             yield from _seen_mask(name, value, right)
     elif value.dtype.kind == right.dtype.kind:
-        yield from _seen_numbers(name, value.astype(float), right.astype(float))
+        yield from _seen_numbers(name, value.astype(float), right.astype(float), sizes)
 
 
-def _seen_text(value: str, right: str) -> Iterator[str]:
+def _apart(value: Any, right: Any) -> tuple[str, Any, Any]:
+    """The place of the first difference in two texts of nested lists, and both parts there."""
+    if not (isinstance(value, str) and isinstance(right, str) and value[:2] == right[:2] == "[["):
+        return "", value, right
+    place, value, right = "", literal_eval(value), literal_eval(right)
+    while isinstance(value, list) and len(value) == len(right) and sorted(value) != sorted(right):
+        at = next(at for at, each in enumerate(value) if each != right[at])
+        if not isinstance(value[at], list):
+            break
+        place, value, right = f"{place}[{at}]", value[at], right[at]
+    return place, value, right
+
+
+def _seen_text(name: str, value: str, right: str) -> Iterator[str]:
+    place, *pair = _apart(value, right)
     comma = ", " if ", " in value + right else " "
-    yours, theirs = value.split(comma), right.split(comma)
-    same = next(
-        (i for i, pair in enumerate(zip(yours, theirs, strict=False)) if len({*pair}) > 1), None
+    yours, theirs = (each if isinstance(each, list) else each.split(comma) for each in pair)
+    shared = next(
+        (i for i, both in enumerate(zip(yours, theirs, strict=False)) if both[0] != both[1]), None
     )
-    if same is None:
-        yield f"You have {len(yours)} parts; right are {len(theirs)}. The shared begin is right."
+    if shared is None:
+        counts = (
+            f"The number of parts of your {name}{place} is {len(yours)}; right is {len(theirs)}."
+        )
+        yield f"{counts} The shared begin is right."
     elif sorted(yours) == sorted(theirs) and len(yours) > 1:
         yield "You have the right parts in another order."
-    elif same:
-        yield f"The first {same} of {len(theirs)} are right."
+    elif not shared:
+        yield f"Your {name}{place} differs from its first part on."
+    else:
+        begin = f"first {shared} of {len(theirs)} are" if shared > 1 else "first part is"
+        yield f"The {begin} right in your {name}{place}."
 
 
 def _seen_axes(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
@@ -162,46 +180,78 @@ def _seen_axes(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[
 
 def _seen_mask(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
     shown, hidden = np.argwhere(value & ~right).tolist(), np.argwhere(~value & right).tolist()
-    if len(shown) + len(hidden) == value.size:
+    if order := _order(value, right):
+        yield f"The places of your {name} are right, but {order}."
+    elif len(shown) + len(hidden) == value.size and shown and hidden:
         yield f"Your {name} is the other way round: each True should be False."
     elif not hidden:
-        yield f"Your {name} shows {len(shown)} places too many, such as {shown[0]}."
+        yield f"Your {name} shows {_many(shown)}."
     elif not shown:
-        yield f"Your {name} hides {len(hidden)} places too many, such as {hidden[0]}."
+        yield f"Your {name} hides {_many(hidden)}."
     else:
         yield f"Your {name} shows {shown[0]}, which is hidden, and hides {hidden[0]}."
 
 
-def _seen_numbers(name: str, value: NDArray[Any], right: NDArray[Any]) -> Iterator[str]:
-    wrong, scale = ~_close(value, right), abs(right).max(initial=0)
+def _many(places: list[Any]) -> str:
+    if len(places) == 1:
+        return f"1 place too many, {places[0]}"
+    return f"{len(places)} places too many, such as {places[0]}"
+
+
+def _seen_numbers(
+    name: str, value: NDArray[Any], right: NDArray[Any], sizes: Mapping[str, object]
+) -> Iterator[str]:
+    wrong = ~_close(value, right)
     odd = np.argwhere(~np.isfinite(value) & np.isfinite(right))
     if len(odd):
-        first = odd[0].tolist()
-        yield f"NaN or infinity stands at {len(odd)} places of your {name}, first at {first}."
+        places = f"stands at {len(odd)} places of your {name}, first at {odd[0].tolist()}"
+        yield f"NaN or infinity {places if value.shape else f'is your {name}'}."
         return
     value, right = np.nan_to_num(value), np.nan_to_num(right)
     if not value.any():
-        yield f"All numbers of your {name} are 0."
-    elif abs(value - right).max() <= 0.01 * scale:
-        digits = int(-np.log10(abs(value - right).max() / scale))
-        cause = "The error is small"
-        if digits > 4:
-            float32, added = "float32 has 7: look for .float()", "Look for an added 1e-9"
-            cause = float32 if digits < 8 else added
-        yield f"Your numbers have about {digits} right digits. {cause}."
+        yield f"All numbers of your {name} are 0." if value.shape else f"Your {name} is 0."
+    elif digits := digits_of(value, right):
+        yield f"The numbers of your {name} have about {digits} right digits."
     elif value.size > 1 and (relation := _relation(value.reshape(-1), right.reshape(-1))):
         yield f"Each number of your {name} is {relation}."
-    elif value.size > _LISTED and np.allclose(np.sort(value, None), np.sort(right, None)):
-        yield f"The right numbers stand in other places of your {name}."
+    elif order := _order(value, right):
+        yield f"The numbers of your {name} are right, but {order}."
+    elif shown := _shown_zeros(name, value, right) or _sums(name, value, right):
+        yield shown
     elif value.ndim > 1 and (words := _by_row(value, right)):
         yield f"Each row of your {name} is {words}."
-    elif value.size > _LISTED and (part := _part(wrong)):
+    elif value.size >= _LISTED and (part := _part(wrong, sizes)):
         yield f"In your {name}, {part}."
     elif value.size > 1 and (value.argsort(-1) == right.argsort(-1)).all():
         yield f"The order of the numbers in each row of your {name} is right, their sizes are not."
     elif (value >= right).all() or (value <= right).all():
         side = "less" if value.sum() > right.sum() else "greater"
         yield f"No number of your {name} is {side} than the right one."
+
+
+def digits_of(value: NDArray[Any], right: NDArray[Any]) -> int:
+    """The number of right digits; 0 if it is below 2, or the shapes or kinds differ."""
+    if value.shape != right.shape or not value.dtype.kind == right.dtype.kind == "f":
+        return 0
+    error, scale = abs(value - right).max(initial=0), abs(right).max(initial=0)
+    return int(-np.log10(max(error, 1e-300) / scale)) if 0 < error <= 0.01 * scale else 0
+
+
+def _order(value: NDArray[Any], right: NDArray[Any]) -> str:
+    """The order of a learner's numbers, if they are the right ones; two are so by chance."""
+    if right.size < 4 or len(np.unique(right)) < 2:
+        return ""
+    for axis in range(value.ndim):
+        if np.allclose(np.flip(value, axis), right):
+            return f"in reverse order along axis {axis}"
+    for first in range(value.ndim):
+        for second in range(first + 1, value.ndim):
+            moved = np.swapaxes(value, first, second)
+            if moved.shape == right.shape and np.allclose(moved, right):
+                return f"with the axes {first} and {second} exchanged"
+    if value.size > _LISTED and np.allclose(np.sort(value, None), np.sort(right, None)):
+        return "in other places"
+    return ""
 
 
 def _relation(value: NDArray[Any], right: NDArray[Any]) -> str:
@@ -219,6 +269,34 @@ def _relation(value: NDArray[Any], right: NDArray[Any]) -> str:
     return ""
 
 
+def _shown_zeros(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    """A sentence on numbers where 0 is right, such as the weights of hidden keys."""
+    shown = np.argwhere((right == 0) & (value != 0)).tolist()
+    if not shown or not right.any() or value.size < 2:
+        return ""
+    first = f"{value[*shown[0]]:.4g} at {shown[0]}"
+    many = f"{len(shown)} numbers of your {name} should be 0, such as {first}"
+    return f"{many if len(shown) > 1 else f'A number of your {name} should be 0: {first}'}."
+
+
+def _sums(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    """A sentence on rows whose sum, or sum of squares, is one number only in the right value."""
+    rows = right.shape[-1] if right.ndim else 0
+    if rows < 2:
+        return ""
+    for power, words in ((1, "sums"), (2, "sums of squares")):
+        yours, theirs = ((each**power).sum(-1) for each in (value, right))
+        off = abs(yours - theirs.flat[0])
+        known = theirs.size > 1 or np.isclose(theirs.flat[0], (0, 1)).any()
+        if known and np.ptp(theirs) < 1e-6 and off.max() > 1e-6:
+            shown = yours.flat[off.argmax()]
+            return (
+                f"The right {name} have rows with {words} of {theirs.flat[0]:.4g};"
+                f" a row of yours has {shown:.4g}."
+            )
+    return ""
+
+
 def _by_row(value: NDArray[Any], right: NDArray[Any]) -> str:
     yours, theirs = (x.reshape(-1, x.shape[-1]) for x in (value, right))
     if yours.shape[1] < 3 or len(yours) > 99:
@@ -228,62 +306,22 @@ def _by_row(value: NDArray[Any], right: NDArray[Any]) -> str:
     return ""
 
 
-def _part(wrong: NDArray[np.bool_]) -> str:
+def _part(wrong: NDArray[np.bool_], sizes: Mapping[str, object]) -> str:
     """The index at which alone all is wrong, or right."""
     for axis in range(wrong.ndim):
         others = tuple(each for each in range(wrong.ndim) if each != axis)
         faulty = np.flatnonzero(wrong.any(axis=others)).tolist()
         size = wrong.shape[axis]
+        names = [name for name, each in sizes.items() if each == size]
+        called = f"axis {axis}" + (f" ({names[0]})" if len(names) == 1 else "")
         if len(faulty) == 1 < size:
-            return f"only index {faulty[0]} of axis {axis}, which has {size}, is wrong"
+            return f"only index {faulty[0]} of {called}, which has {size}, is wrong"
         if len(faulty) == size - 1 > 1:
             [right] = {*range(size)} - {*faulty}
-            return f"only index {right} of axis {axis}, which has {size}, is right"
+            return f"only index {right} of {called}, which has {size}, is right"
         if 0 < len(faulty) < size:
-            return f"the indices {faulty[:6]} of axis {axis} are wrong, the others right"
+            return f"the indices {faulty[:6]} of {called} are wrong, the others right"
     return ""
-
-
-def situation_of(probes: tuple[Probe, ...], right: Results, results: Results) -> str:
-    """The axes' value, or two, in which the solution is wrong in all situations, and only there."""
-    rows = [
-        (each.situation, _passes(results.get(each.__name__), right[each.__name__]))
-        for each in probes
-        if hasattr(each, "situation")
-    ]
-    wrong = [row for row, passes in rows if not passes]
-    if not wrong or len(wrong) == len(rows):
-        return ""
-    if len(wrong) == 1:
-        return f"Only this of {len(rows)} situations is wrong."
-    chosen = [
-        (axis, value)
-        for axis, value in wrong[0].items()
-        if value != "" and any(row.get(axis) != value for row, _ in rows)
-    ]
-    for count in (1, 2):
-        for group in combinations(chosen, count):
-            fitting = [passes for row, passes in rows if all(row.get(a) == v for a, v in group)]
-            if not any(fitting) and len(fitting) == len(wrong):
-                words = " and ".join(starmap(in_words, group))
-                return f"It is wrong with this, and only then ({len(wrong)} situations): {words}."
-    shared = [(axis, value) for axis, value in chosen if all(x.get(axis) == value for x in wrong)]
-    if shared:
-        words = " and ".join(starmap(in_words, shared))
-        return f"All {len(wrong)} wrong situations have this in common: {words}."
-    return f"It is right in {len(rows) - len(wrong)} of {len(rows)} situations."
-
-
-def in_words(axis: str, value: object) -> str:
-    """A value of an axis; all but texts have the axis' name."""
-    shown = f"{value:g}" if isinstance(value, int | float) else str(value)
-    return value if isinstance(value, str) else f"{axis} {shown}"
-
-
-def _passes(values: Values | None, right: Values) -> bool:
-    return values is not None and all(
-        name in values and equal(values[name], value) for name, value in right.items()
-    )
 
 
 def _both_listed(value: object, right: object) -> tuple[str, str]:
@@ -299,4 +337,4 @@ def _listed(value: object, digits: int) -> str:
     """A number with ``digits`` digits; a list of numbers in brackets."""
     if isinstance(value, list):
         return f"[{', '.join(_listed(each, digits) for each in value)}]"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return f"{value + 0.0:.{digits}g}" if isinstance(value, float) else str(value)  # never -0

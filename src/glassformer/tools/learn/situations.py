@@ -5,12 +5,13 @@ thousands of situations. A *pairwise covering array* has each two values of two 
 at most 40 rows. The first value of an axis is the usual one.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from random import Random
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -19,16 +20,18 @@ from torch import Tensor, nn
 
 from glassformer.tools.learn.check import EXACT, Probe, Solution, dtype_of, probe
 from glassformer.tools.learn.inputs import Noted, drawn, filled, given, noted, observed, running
-from glassformer.tools.learn.observed import in_words
+from glassformer.tools.learn.where import in_words
 
 __all__ = [
     "AXES",
     "ELSEWHERE",
     "IDS",
     "LEFT_OUT",
+    "LOW",
     "MASKS",
     "NONE",
     "PADDING",
+    "RETYPED",
     "SIZES",
     "WIDE",
     "Situation",
@@ -43,6 +46,8 @@ Hole: TypeAlias = Callable[[Solution, "Situation"], Mapping[str, object]]
 
 LOW = "bfloat16"
 """The type with about 2 digits."""
+RETYPED = "asked twice: other numbers in bfloat16 first, and that answer is changed"
+"""A value of "asked" for functions, and for objects without weights, which take any type."""
 AXES: dict[str, Sequence[Value]] = {
     "batch": (2, 1, 5),
     "type": ("float64", "float32", LOW),
@@ -99,7 +104,7 @@ class Situation:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of numbers; those of ``EXACT`` are float64, as far as bfloat16 can say them."""
+        """The type of numbers."""
         return dtype_of(self.axes["type"])
 
     def size(self, of: int | str) -> int:
@@ -110,9 +115,9 @@ class Situation:
         """Random numbers of the situation's type and strides, noted by ``name``."""
         if name not in self.tensors:
             shape = tuple(map(self.size, sizes))
-            scale = self.axes.get("size", 1.0) if self.dtype == torch.float64 else 1.0
-            values = drawn(shape, crc32(name.encode()) + self.earlier) * float(scale)
-            leaf = self._laid(self._typed(values).clone())
+            scale = float(self.axes.get("size", 1.0))
+            values = drawn(shape, crc32(name.encode()) + self.earlier) * scale
+            leaf = self._laid(_typed(values, self.axes["type"]).clone())
             leaf.requires_grad_(not self.axes["gradients"])
             self.tensors[name] = leaf, given(leaf, name)
         leaf, tensor = self.tensors[name]
@@ -133,40 +138,43 @@ class Situation:
         if kind.endswith(("no mask", "None as the mask")):
             return LEFT_OUT if kind.endswith("no mask") else None
         rows, keys = torch.arange(q_len)[:, None], torch.arange(k_len)
-        masks = {
-            "later keys": keys <= rows + max(k_len - q_len, 0),
-            "the first query": (rows > 0).expand(q_len, k_len),
-            "random": drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0,
-        }
-        hidden = self._hidden(k_len, kind)[:, None, None]
-        return given(next((masks[each] for each in masks if each in kind), ~hidden), "the mask")
+        if "later keys" in kind:
+            mask = keys <= rows + max(k_len - q_len, 0)
+        elif "the first query" in kind:
+            mask = (rows > 0).expand(q_len, k_len)
+        elif "random" in kind:
+            mask = drawn((self.batch, heads, q_len, k_len), 5 + self.earlier) > 0
+        else:
+            mask = ~self._hidden(k_len, kind)[:, None, None]
+        return given(mask, "the mask")
 
     def module(self, make: Callable[[], nn.Module]) -> Any:
         """An object with random weights, which all situations share that make it alike."""
-        made_by = (self.axes["type"], self.axes.get("norm"), self.axes.get("blocks"))
+        own = self.axes.get("own type", self.axes["type"])
+        made_by = (own, self.axes.get("norm"), self.axes.get("blocks"))
         if made_by not in self.made:
             with _apart():  # the parts are no leaves of their own
-                self.made[made_by] = self._typed(filled(make()))
-        return observed(self.made[made_by].train(bool(self.axes["mode"])))
+                self.made[made_by] = _typed(filled(make()), own)
+        module, is_training = self.made[made_by], bool(self.axes["mode"])
+        if any(part.training != is_training for part in module.modules()):
+            module.train(is_training)
+        return module if self.earlier else observed(module)
 
     def _hidden(self, length: int, kind: str = "") -> Tensor:
         """The places (batch, length) of padding; another sentence has it in a second asking."""
         kind, places = kind or str(self.axes.get("padding", "no")), torch.arange(length)
-        part = {
-            "end": places >= length - length // 3 - self.earlier,
-            "begin": places < length // 3 + self.earlier,
-            **dict.fromkeys(("inside", "second key"), places % 2 == 1),
-            **dict.fromkeys(("alone", "last sentence"), places >= 0),
-        }
-        hidden = next((part[each] for each in part if each in kind), places < 0)
+        if "end" in kind:
+            hidden = places >= length - length // 3 - self.earlier
+        elif "begin" in kind:
+            hidden = places < length // 3 + self.earlier
+        elif "inside" in kind or "second key" in kind:
+            hidden = places % 2 == 1
+        else:
+            hidden = places >= (0 if "alone" in kind or "last sentence" in kind else length)
         if "all sentences" in kind:
             return hidden.expand(self.batch, length)
         sentence = 0 if self.earlier else self.batch - 1
         return hidden & (torch.arange(self.batch) == sentence)[:, None]
-
-    def _typed(self, numbers: T) -> T:
-        rounded = numbers.to(torch.bfloat16) if self.axes["type"] == EXACT else numbers
-        return rounded.to(self.dtype)
 
     def _laid(self, tensor: Tensor) -> Tensor:
         """The tensor on its device, or equal numbers that are not contiguous."""
@@ -176,25 +184,69 @@ class Situation:
         return torch.stack((tensor, -tensor), dim=-1)[..., 0]
 
 
+def _typed(numbers: T, kind: str) -> T:
+    """The numbers in a type; those of ``EXACT`` are float64, as far as bfloat16 can say them."""
+    return (numbers.to(torch.bfloat16) if kind == EXACT else numbers).to(dtype_of(kind))
+
+
 def situations(
-    name: str, hole: Hole, *, device: str = "", **axes: Sequence[Value]
+    name: str,
+    hole: Hole,
+    *,
+    device: str = "",
+    changes: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
+    **axes: Sequence[Value],
 ) -> tuple[Probe, ...]:
     """The probes of a hole, one for each row; ``axes`` are the hole's own.
 
     The usual row comes again on another ``device``, where only devices are compared, and in
-    bfloat16, where all rows would double the time of a check.
+    bfloat16, where all rows would double the time of a check. ``changes`` of the inputs, by their
+    words, make no rows; a judge asks the right solution for its answer to them.
     """
     every = AXES | axes
     types = tuple(each for each in every["type"] if each != LOW) or (LOW,)
     rows = covering(tuple((every | {"type": types}).items()))
     elsewhere = [rows[0] | {"device": device}] if device else []
     elsewhere += [rows[0] | {"asked": TRAINED}] if len(every["mode"]) > 1 else []
+    if 5 in every["batch"] and "q_len" in every:  # a size that is equal tells no axis apart
+        square = dict.fromkeys(("batch", "q_len", "k_len"), 5) | {"mask": MASKS[5]}
+        elsewhere.append(rows[0] | square)
     if len(types) < len(every["type"]):
         elsewhere.append(rows[0] | {"type": LOW})
+    for row in rows:  # only float64 has digits for other sizes
+        if "size" in row and row["type"] != "float64":
+            row["size"] = every["size"][0]
     fixed, shared = {axis for axis, values in axes.items() if len(values) == 1}, _Shared()
-    return tuple(
-        _probe(f"{name}: {_text(row, fixed)}", hole, row, shared) for row in (*rows, *elsewhere)
-    )
+    probes: list[Any] = []
+    for row in (*rows, *elsewhere):
+        text = f"{name}: {_text(row, fixed)}"
+        probes.append(_probe(text, hole, row, shared))
+        make = partial(_probe, text, hole, shared=shared)
+        probes[-1].supposed = partial(_supposed, make, row, every, changes)
+    return tuple(probes)
+
+
+_OUTSIDE = ("batch", "type", "strides", "gradients", "mode", "asked")
+"""The axes of all holes, which a solution does not get."""
+
+
+def _supposed(
+    make: Callable[[dict[str, Any]], Probe],
+    row: dict[str, Value],
+    every: Mapping[str, Sequence[Value]],
+    changes: Mapping[str, Callable[[Any], Any]],
+) -> Iterator[tuple[tuple[str, Value], Probe]]:
+    """Other situations that a solution may take for that of ``row``, by an axis and its value."""
+    for axis, values in every.items():
+        for value in () if axis in _OUTSIDE else values:
+            if value != row[axis]:
+                yield (axis, value), make(row | {axis: value})
+    if row["asked"] == TRAINED:
+        yield ("asked", ""), make(row | {"asked": ""})
+    elif row["asked"]:
+        yield ("call", "the first of the two calls"), make(row | {"asked": "", "earlier": 1})
+    for words, change in changes.items():
+        yield ("input", words), make(row | {"change": change})
 
 
 @dataclass
@@ -210,19 +262,24 @@ class _Shared:
         return self.made
 
 
-def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Probe:
+def _probe(text: str, hole: Hole, row: dict[str, Any], shared: _Shared) -> Probe:
     def asked(solution: Solution) -> Mapping[str, object]:
-        made = shared.of(solution)
+        made = {} if row["asked"] == RETYPED else shared.of(solution)
         if row.get("device"):
             meet = _meet(hole, solution, Situation(row, made))
             return {"You make tensors on another device than the inputs": meet}
         if row["asked"] == TRAINED:
             return _trained(hole, solution, Situation(row, made))
-        first = _changed(hole, solution, Situation(row, made, 1)) if row["asked"] else []
+        first = _changed(hole, solution, row, made) if row["asked"] else []
         kept = [each.clone() for each in first]
-        values = hole(solution, Situation(row, made))
+        values = hole(solution, Situation(row, made, row.get("earlier", 0)))
         changed = not all(map(torch.equal, kept, first))
-        return {"The second call changes the answer of the first": changed, **values}
+        answers = {_memory(each) for each in values.values() if isinstance(each, Tensor)}
+        return {
+            "The second call changes the answer of the first": changed,
+            "Both calls return the same tensor": bool(answers & {*map(_memory, first)} - {0}),
+            **values,
+        }
 
     made: Any = probe(text, asked)
     made.situation = row
@@ -232,15 +289,25 @@ def _probe(text: str, hole: Hole, row: dict[str, Value], shared: _Shared) -> Pro
     return made
 
 
+def _memory(tensor: Tensor) -> int:
+    """The address of a tensor's numbers; 0 if there is none."""
+    return 0 if tensor.is_meta else tensor.untyped_storage().data_ptr()
+
+
 def _apart() -> AbstractContextManager[Noted]:
     """The inputs of the context are not those of the probe."""
     return noted(torch.get_default_dtype(), gradients=torch.is_grad_enabled())
 
 
-def _changed(hole: Hole, solution: Solution, s: Situation) -> list[Tensor]:
+def _changed(
+    hole: Hole, solution: Solution, row: dict[str, Any], made: dict[object, Any]
+) -> list[Tensor]:
     """The tensors of an answer, changed in place; a later answer shares no memory with them."""
-    with _apart():
-        answer = [each for each in hole(solution, s).values() if isinstance(each, Tensor)]
+    low = {"type": LOW, "own type": row["type"]} if row["asked"] == RETYPED else {}
+    dtype = torch.float32 if low else torch.get_default_dtype()
+    earlier = Situation(row | low, made, 1)
+    with noted(dtype, gradients=torch.is_grad_enabled()):
+        answer = [each for each in hole(solution, earlier).values() if isinstance(each, Tensor)]
     for each in answer:
         each.untyped_storage().fill_(1)  # type: ignore[attr-defined]
     return [each.detach() for each in answer]

@@ -7,33 +7,57 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.decoding.logits_processors import LogitsProcessor, RepetitionPenalty
+from glassformer.decoding.constraints import OutputRules
+from glassformer.decoding.logits_processors import RepetitionPenalty
 from glassformer.decoding.protocols import Hypothesis
-from glassformer.tools.learn.inputs import numbers
-from glassformer.tools.learn.situations import NONE
+from glassformer.decoding.vocabulary import Vocabulary
+from glassformer.tools.learn.check import returned
+from glassformer.tools.learn.inputs import drawn, given
+from glassformer.tools.learn.situations import NONE, Situation
 
-__all__ = ["RULES", "SEARCH", "Read", "TableModel", "shown"]
+__all__ = ["SEARCH", "Read", "TableModel", "rules_of", "shown"]
 
-RULES: dict[str, tuple[LogitsProcessor, ...]] = {
-    "": (),
-    "rules that punish repeated tokens": (RepetitionPenalty(9.0),),
-}
-"""The processors of a search, by their words; the second ones read all tokens of a row."""
-
+REPEATED = "rules that punish repeated tokens"
+OWN = "rules that make other tokens less probable in each sentence"
 SEARCH: dict[str, Any] = {
     "strides": NONE,
     "gradients": ("no gradient is wanted",),
     "mode": NONE,
-    "rules": tuple(RULES),
+    "rules": ("", REPEATED, OWN),
 }
 """The axes of all searches."""
 
 _MOST_STEPS = 100
 
 
+@dataclass(frozen=True)
+class Own:
+    """A constraint that makes another token less probable in each sentence."""
+
+    def __call__(self, log_probabilities: Tensor, _: Tensor, sentences: Tensor) -> Tensor:
+        tokens = torch.arange(log_probabilities.size(1))
+        return log_probabilities - 3.0 * (tokens == 4 + sentences[:, None] % 3)
+
+    def select(self, _: Sequence[int]) -> "Own":
+        return self
+
+    def needed(self, _: int) -> int:
+        return 0
+
+
+def rules_of(s: Situation, lengths: Sequence[int], vocabulary: Vocabulary) -> OutputRules:
+    """The rules of a situation, which read all tokens of a row, or the row's sentence."""
+    return OutputRules(
+        given(lengths),
+        vocabulary,
+        constraints=[Own()] if s.rules == OWN else [],
+        processors=[RepetitionPenalty(9.0)] if s.rules == REPEATED else [],
+    )
+
+
 def shown(answers: Sequence[Sequence[Hypothesis]]) -> dict[str, Any]:
     """The named values of a search's answer."""
-    every = [hypothesis for answer in answers for hypothesis in answer]
+    every = [hypothesis for answer in returned(answers) for hypothesis in answer]
     return {
         "targets": str([[[int(token) for token in x.tokens] for x in each] for each in answers]),
         "finished": str([bool(each.finished) for each in every]),
@@ -74,8 +98,8 @@ class TableModel:
     @classmethod
     def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "TableModel":
         """A model with random tables."""
-        by_place = numbers(sentences, 11, vocab, seed=seed).detach()
-        return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1).detach())
+        by_place = drawn((sentences, 11, vocab), seed).clone()
+        return cls(by_place, drawn((vocab, vocab, vocab), seed + 1).clone())
 
     @classmethod
     def table(cls, rows: dict[int, list[float]]) -> "TableModel":

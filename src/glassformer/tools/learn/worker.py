@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.tools.learn.check import Check, check_of, values_of
+from glassformer.tools.learn.check import CHANGED, Probe, probes_of, values_of
 from glassformer.tools.learn.observed import same
 from glassformer.tools.learn.source import lines_of, load_module, read_source
 
@@ -45,7 +45,7 @@ def main(
 ) -> None:
     """Write the answer on a file, within the limits of memory and time."""
     torch.set_num_threads(1)
-    check_of(name)
+    probes_of(name)
     faulthandler.dump_traceback_later(seconds, exit=True)
     _bound_memory()
     answer = json.dumps(answer_on(file, name, own), ensure_ascii=False)
@@ -60,11 +60,13 @@ def answer_on(file: Path, name: str, own: Mapping[str, Path] | None = None) -> d
         redirect_stderr(printed),
         warnings.catch_warnings(action="ignore"),  # warnings would stand before the verdict
     ):
-        answer = _called(file, check_of(name), own or {})
+        answer = _called(file, probes_of(name), own or {})
     return answer | {"printed": printed.getvalue()}
 
 
-def _called(file: Path, check: Check, own: Mapping[str, Path]) -> dict[str, Any]:
+def _called(
+    file: Path, every: Mapping[str, tuple[Probe, ...]], own: Mapping[str, Path]
+) -> dict[str, Any]:
     try:
         module = load_module(file)
         if own:
@@ -73,11 +75,11 @@ def _called(file: Path, check: Check, own: Mapping[str, Path]) -> dict[str, Any]
             give_parts(module, own)
     except BaseException as error:
         return {"file": _failure(error, file)}
-    for hole in check.probes:
+    for hole in every:
         if not _is_own(file, module, hole):
             return {"file": {"error": "missing", "text": hole}}
     results, failures, unsteady = {}, {}, []
-    for hole, probes in check.probes.items():
+    for hole, probes in every.items():
         for place, probe in enumerate(probes):
             name = probe.__name__
             try:
@@ -85,7 +87,7 @@ def _called(file: Path, check: Check, own: Mapping[str, Path]) -> dict[str, Any]
                 results[name] = {key: _as_json(value) for key, value in values.items()}
                 if place < TWICE:
                     with redirect_stdout(_Bounded()):  # a print is shown once
-                        again = values_of(probe, module)
+                        again = values_of(probe, module) | {CHANGED: values[CHANGED]}
                     if not same({name: values}, {name: again}):
                         unsteady.append(name)
             except BaseException as error:

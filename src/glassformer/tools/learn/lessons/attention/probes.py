@@ -1,6 +1,5 @@
 """Probes of scaled dot-product attention."""
 
-from glassformer.tools.learn.check import Check, measured, worst_sum
 from glassformer.tools.learn.holes import Hole, mask
 from glassformer.tools.learn.situations import MASKS, SIZES
 
@@ -21,13 +20,8 @@ LARGE_SCORES = ATTENTION.example(
     value=[[10.0], [20.0], [30.0]],
     mask=[[True, True, False]],
 )
-CHECK = Check.of(
+PROBES = (
     ATTENTION.probes(
         ONE_QUERY, LARGE_SCORES, q_len=(5, 1, 7), k_len=(7, 1, 131), mask=MASKS, size=SIZES
     ),
-    laws={
-        "The weights of each query sum to 1.": measured(
-            worst_sum, 1, "The weights of a query sum to {}.", ONE_QUERY, LARGE_SCORES
-        )
-    },
 )

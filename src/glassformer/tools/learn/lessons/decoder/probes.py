@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import mask
 from glassformer.tools.learn.situations import MASKS
 from glassformer.tools.learn.stacks import BLOCK, STACK, holes
@@ -22,4 +21,7 @@ AXES: dict[str, Any] = {
     "self_mask": (MASKS[5], *MASKS[:4]),
     "memory_mask": tuple(f"memory: {each}" for each in (*MASKS[:4], MASKS[8])),
 }
-CHECK = Check.of(DECODER_BLOCK.probes(**AXES, **BLOCK), DECODER.probes(**AXES, **STACK))
+PROBES = (
+    DECODER_BLOCK.probes(**AXES, **BLOCK),
+    DECODER.probes(**AXES, **STACK),
+)

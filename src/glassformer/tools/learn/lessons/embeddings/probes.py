@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.tools.learn.check import Check, Solution
+from glassformer.tools.learn.check import Solution
 from glassformer.tools.learn.holes import Hole, ids
 from glassformer.tools.learn.situations import PADDING, Situation
 
@@ -42,7 +42,7 @@ def learned(name: str) -> Any:
 
 EMBEDDED = Hole("ScaledEmbedding.forward", learned("output"), embedding, tokens=ids("length", 7, 3))
 PROJECTED = Hole("Transformer.project", learned("logits"), model, states="batch length 5")
-CHECK = Check.of(
+PROBES = (
     EMBEDDED.probes(
         EMBEDDED.example(tokens=[[1]], table=[[0.0, 0.0], [3.0, 4.0]]),
         length=(3, 1, 7),

@@ -8,11 +8,11 @@ from torch import Tensor
 from glassformer.decoding.constraints import OutputRules
 from glassformer.decoding.vocabulary import Vocabulary
 from glassformer.model.cache import BlockState
-from glassformer.tools.learn.check import Check, Results, Solution, measured
+from glassformer.tools.learn.check import Solution
 from glassformer.tools.learn.holes import Hole
 from glassformer.tools.learn.inputs import given, running
 from glassformer.tools.learn.situations import NONE, WIDE, Situation, situations
-from glassformer.tools.learn.table_model import RULES, SEARCH, TableModel, shown
+from glassformer.tools.learn.table_model import SEARCH, TableModel, rules_of, shown
 
 
 def one_sentence(solution: Solution) -> dict[str, Any]:
@@ -32,10 +32,10 @@ def searched(solution: Solution, s: Situation) -> dict[str, Any]:
         (s.axes["size"] * table).to(s.dtype) for table in (language.by_place, language.by_tokens)
     )
     language.by_place[0] += 40 * bool(s.loud)  # its logits are above all others
-    lengths = given([s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)])
+    lengths = [s.longest if row % 2 else 5 for row in range(s.batch, 0, -1)]
     bos, eos = (6, 0) if s.ids else (1, 2)
-    rules = OutputRules(lengths, Vocabulary(bos_id=bos, eos_id=eos), processors=RULES[s.rules])
-    return _searched(solution, language, rules)
+    vocabulary = Vocabulary(bos_id=bos, eos_id=eos)
+    return _searched(solution, language, rules_of(s, lengths, vocabulary))
 
 
 def _searched(solution: Solution, language: TableModel, rules: OutputRules) -> dict[str, Any]:
@@ -74,29 +74,14 @@ def rows(s: Situation, name: str) -> Tensor:
     return given(torch.arange(s.selected).flip(0) * 3 % s.batch, name)
 
 
-def read_in_vain(results: Results) -> str | None:
-    for values in results.values():
-        if count := values.get("tokens read in vain"):
-            return f"The decoder reads {count} tokens more than it needs."
-    return None
-
-
 FIELDS = ("self_keys", "self_values", "memory_keys", "memory_values")
 GROWN = Hole("BlockState.grown", fields, cache, key="batch 3 1 5", value="batch 3 1 5")
 SELECTED = Hole("BlockState.select", fields, cache, rows=rows)
-SECOND_TOKEN = GROWN.example(
-    key=[[[[5.0]]]],
-    value=[[[[6.0]]]],
-    self_keys=[[[[1.0]]]],
-    self_values=[[[[2.0]]]],
-    memory_keys=[[[[3.0], [4.0]]]],
-    memory_values=[[[[7.0], [8.0]]]],
-)
 TWO_ROWS: dict[str, Any] = {
     name: [[[[1.0 + place]]], [[[5.0 + place]]]] for place, name in enumerate(FIELDS)
 }
 CACHE: dict[str, Any] = {"mode": NONE, "tgt_len": (3, 1, 0)}
-CHECK = Check.of(
+PROBES = (
     (
         "greedy",
         (
@@ -113,7 +98,17 @@ CHECK = Check.of(
             ),
         ),
     ),
-    GROWN.probes(SECOND_TOKEN, **CACHE),
+    GROWN.probes(
+        GROWN.example(
+            key=[[[[5.0]]]],
+            value=[[[[6.0]]]],
+            self_keys=[[[[1.0]]]],
+            self_values=[[[[2.0]]]],
+            memory_keys=[[[[3.0], [4.0]]]],
+            memory_values=[[[[7.0], [8.0]]]],
+        ),
+        **CACHE,
+    ),
     SELECTED.probes(
         SELECTED.example(rows=[1, 0], **TWO_ROWS),
         **CACHE,
@@ -121,13 +116,4 @@ CHECK = Check.of(
         strides=("", "inputs are not contiguous"),
         selected=(1, 3),
     ),
-    laws={
-        "A step reads one token, and none after the end.": read_in_vain,
-        "A token adds 1 to the length of the cache.": measured(
-            lambda values: values["self_keys"].shape[2],
-            2,
-            "From a cache of 1 token, grown makes self_keys of {} tokens.",
-            SECOND_TOKEN,
-        ),
-    },
 )

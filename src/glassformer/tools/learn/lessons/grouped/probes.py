@@ -1,14 +1,13 @@
 """Probes of grouped queries."""
 
 from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole
-from glassformer.tools.learn.check import Check
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.situations import WIDE
 
 ATTENTION = attention_hole("grouped_attention", groups="groups")
 POOLED = Hole("pooled", "pooled", weight="12 5", heads=axis, groups=axis)
 GROUPS = (2, 1, 3, 6)
-CHECK = Check.of(
+PROBES = (
     ATTENTION.probes(
         ATTENTION.example(
             query=[[[[1.0]], [[1.0]], [[1.0]], [[1.0]]]],

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from glassformer.tools.learn.check import Check, unpacked
+from glassformer.tools.learn.check import unpacked
 from glassformer.tools.learn.holes import Hole
 from glassformer.tools.learn.inputs import kept
 from glassformer.tools.learn.lessons.minimum_risk.plain import overlap
@@ -47,7 +47,7 @@ RISK = Hole(
     samples=samples,
     similarity=lambda s, _: SIMILARITIES[s.similarity],
 )
-CHECK = Check.of(
+PROBES = (
     OVERLAP.probes(
         OVERLAP.example(hypothesis="the cat sat", reference="the cat ran"),
         hypothesis=(3, 0, 1, 8),

@@ -1,13 +1,11 @@
 """Probes of relative positions."""
 
-from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
-from glassformer.tools.learn.check import Check
+from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole
 from glassformer.tools.learn.holes import Hole, axis
 
 DISTANCES = Hole("clipped_distances", "rows", q_len=axis, k_len=axis, most=axis)
 ATTENTION = attention_hole("relative_attention", table="rows 14")
-MOVED, LAW = moved(ATTENTION, table=[[0.0, 1.0], [2.0, -1.0], [5.0, 0.0]])
-CHECK = Check.of(
+PROBES = (
     DISTANCES.probes(
         DISTANCES.example(q_len=2, k_len=3, most=1),
         q_len=(2, 1, 5),
@@ -21,9 +19,7 @@ CHECK = Check.of(
             value=[[[[10.0], [20.0]]]],
             table=[[0.0], [1.0986], [5.0]],
         ),
-        *MOVED,
         **ATTENDED,
         rows=(5, 1, 3, 25),
     ),
-    laws=LAW,
 )

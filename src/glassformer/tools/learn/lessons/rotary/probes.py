@@ -4,8 +4,7 @@ from typing import Any
 
 import torch
 
-from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole, moved
-from glassformer.tools.learn.check import Check
+from glassformer.tools.learn.attention_probes import ATTENDED, attention_hole
 from glassformer.tools.learn.holes import Hole, axis
 from glassformer.tools.learn.inputs import given
 from glassformer.tools.learn.situations import SIZES, WIDE, Situation
@@ -28,13 +27,12 @@ ANGLES = Hole(
 )
 ROTATED = Hole(
     "rotated",
-    lambda output, _: {"output": output, "type of the output": str(output.dtype)},
+    lambda output, _: {"output": output, "type of your output": str(output.dtype)},
     x="batch 3 length 14",
     angles=angles,
 )
 ATTENTION = attention_hole("rotary_attention")
-MOVED, LAW = moved(ATTENTION)
-CHECK = Check.of(
+PROBES = (
     ANGLES.probes(
         ANGLES.example(positions=[0, 3], d_head=4),
         type=WIDE,
@@ -42,7 +40,9 @@ CHECK = Check.of(
         d_head=(14, 2),
     ),
     ROTATED.probes(
-        ROTATED.example(x=[[1.0, 2.0, 3.0, 4.0]], angles=[[0.0, 1.5708]]), length=(5, 1), size=SIZES
+        ROTATED.example(x=[[1.0, 2.0, 3.0, 4.0]], angles=[[0.0, 1.5708]]),
+        length=(5, 1),
+        size=SIZES,
     ),
     ATTENTION.probes(
         ATTENTION.example(
@@ -50,8 +50,6 @@ CHECK = Check.of(
             key=[[[[1.0, 0.0], [1.0, 0.0]]]],
             value=[[[[10.0], [20.0]]]],
         ),
-        *MOVED,
         **ATTENDED,
     ),
-    laws=LAW,
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 from glassformer import ModelConfig, Transformer
 from glassformer.model.cache import Memory
-from glassformer.tools.learn.check import Check, Solution
+from glassformer.tools.learn.check import Solution
 from glassformer.tools.learn.holes import Hole, ids
 from glassformer.tools.learn.situations import LEFT_OUT, NONE, PADDING, Situation
 
@@ -80,10 +80,13 @@ FORWARD = Hole(
 TOWER: dict[str, Any] = {"type": ("float64",), "strides": NONE, "padding": PADDING}
 OF_SOURCE: dict[str, Any] = {"src_len": (7, 1), "source_mask": ("", "a source_mask")}
 OF_TARGET: dict[str, Any] = {"tgt_len": (5, 1), "target_mask": ("", "a target_mask")}
-CHECK = Check.of(
+PROBES = (
     ENCODE.probes(ENCODE.example(source=[[5, 6, 3]]), **TOWER, **OF_SOURCE),
     DECODE.probes(**TOWER, src_len=(7, 1, 5), **OF_TARGET),
     FORWARD.probes(
-        FORWARD.example(source=[[5, 6, 3]], target=[[2, 7, 8]]), **TOWER, **OF_SOURCE, **OF_TARGET
+        FORWARD.example(source=[[5, 6, 3]], target=[[2, 7, 8]]),
+        **TOWER,
+        **OF_SOURCE,
+        **OF_TARGET,
     ),
 )
