@@ -47,6 +47,7 @@ _PARTING = (
 _MIDDLE = re.compile(rf"(?<=\s){_PARTING}+(?=\s)|(?<=[^\s:;])[:;]\s")
 # The parting runs for a model whose sources nobody has counted.
 _USUAL_PARTING = r"(?:[|¦·•›»>\u2190-\u21FF\u2500-\u27BF]{1,2}|[-=]{1,2}>)"
+_BLOCK = r"\{%|\{\{[#/]"  # the beginnings of a template's blocks, which join no word
 _NUMBERS = ("unknown", "identifier", "reference", "version")  # kinds to which a number belongs
 
 
@@ -113,7 +114,7 @@ class Edges:
     def patterns(self) -> dict[str, object]:
         """The runs, tables and bounds, for a page that finds the same spans."""
         tables = {"closers": _CLOSERS, "flanked": _FLANKED, "most": _MOST, "deepest": _DEEPEST}
-        tables["numbered"] = _NUMBERS
+        tables |= {"numbered": _NUMBERS, "block": f"^(?:{_BLOCK})"}
         return asdict(self) | tables | {"colon": self.colon}
 
     def span(self, text: str, spans: Sequence[ProtectedSpan], *, numbers: bool = True) -> Span:
@@ -178,7 +179,8 @@ def _bare(text: str, spans: Sequence[ProtectedSpan]) -> str:
         return text
     bare = [*text]
     for span in spans:
-        part, is_named = span.text_of(text), span.kind == "placeholder"
+        part = span.text_of(text)
+        is_named = span.kind == "placeholder" and not re.match(_BLOCK, part)
         if span.kind == "measure":
             bare[span.start] = "0"  # a minus belongs to its number
             continue

@@ -17,6 +17,7 @@ export class Edges {
   constructor({ spans, ...settings }) {
     Object.assign(this, settings);
     this.spans = new RegExp(spans, "gu");
+    this.block = new RegExp(settings.block, "u");
   }
 
   // The span of a stripped text, in UTF-16; empty if the text has neither letters nor digits.
@@ -117,7 +118,8 @@ export class Edges {
       if (this.isText(kind, span)) continue;
       const end = place + [...span].length;
       const sign = this.numbered.includes(kind) ? OPAQUE : SPAN;
-      signs.fill(kind === "placeholder" ? JOINED : sign, place, end);
+      const isNamed = kind === "placeholder" && !this.block.test(span);
+      signs.fill(isNamed ? JOINED : sign, place, end);
       const closes = kind === "emphasis" && !isLetter(signs[end]);
       if (span.startsWith("</") || closes) signs[end - 1] = CLOSING;
       else if (/^<[\p{L}\p{N}#]/u.test(span) || kind === "emphasis") signs[place] = OPENING;
