@@ -78,7 +78,7 @@ SLOW = (
     "tools/interchange/ctranslate2/test_load.py",
     "tools/interchange/hugging_face/",
     "tools/interchange/test_settings.py",
-    "tools/learn/test_checks.py::test_every_pair_is_named_or_breaks_a_law",
+    "tools/learn/test_checks.py::test_every_pair_is_named_or_told",
     "tools/learn/test_examine.py",
     "tools/learn/test_exercises.py",
     "tools/learn/test_greedy.py",
