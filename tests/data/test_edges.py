@@ -87,6 +87,11 @@ def test_a_run_between_spaces_parts_texts_unless_sources_have_it(run):
         assert (found is not None and found[0] == run) == parted
 
 
+@every("sign", [*"›→■★|❤✨&–", "->"])
+def test_without_counts_arrows_and_shapes_part_texts(sign):
+    assert bool(re.search(Edges().parting, f"a {sign} b")) == (sign not in "❤✨&–")
+
+
 @given(st.lists(st.tuples(st.sampled_from(CLEAN[:2]), st.booleans()), min_size=2, max_size=5))
 def test_cells_of_csv_are_texts_of_their_own(tokenizer, cells):
     """One of two neighbours has quotation marks, which the model knows."""

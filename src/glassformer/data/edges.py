@@ -46,7 +46,7 @@ _PARTING = (
 )
 _MIDDLE = re.compile(rf"(?<=\s){_PARTING}+(?=\s)|(?<=[^\s:;])[:;]\s")
 # The parting runs for a model whose sources nobody has counted.
-_USUAL_PARTING = r"(?:[|¦·•›»>\u2190-\u21FF\u2500-\u27BF]{1,2}|[-=]{1,2}>)"
+_USUAL_PARTING = r"(?:[|¦·•›»>★☆☐☑☒✓✔\u2190-\u21FF\u2500-\u25FF]{1,2}|[-=]{1,2}>)"
 _BLOCK = r"\{%|\{\{[#/]"  # the beginnings of a template's blocks, which join no word
 _NUMBERS = ("unknown", "identifier", "reference", "version")  # kinds to which a number belongs
 
