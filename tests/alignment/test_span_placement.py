@@ -1,9 +1,10 @@
 """Protected spans in translations: never lost, never doubled, in their order, at their words."""
 
+import re
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from glassformer.alignment import align as alignment
@@ -244,6 +245,7 @@ PIECES += ["hello", "red", "hat", "you", ",", ".", "(", ")", " ", " ", " "]
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.data())
 def test_nothing_is_lost_or_doubled_whatever_the_model_does(pieces, data):
     source = "".join(pieces)
+    assume(not re.search(r"a\.org[),.]+[^\s),.]", source))  # without the span, a longer address
 
     def shuffled(text):
         order = data.draw(st.permutations(text.split()))
