@@ -22,7 +22,7 @@ from glassformer.support.errors import InputError, UsageError
 from glassformer.translator import Sampling, Translator
 from tests.data import ways
 from tests.data.decorations import Pair
-from tests.data.exact_translator import exact_translator
+from tests.data.exact_translator import exact_translator, in_the_order_of_words
 from tests.tables import every
 
 TEXTS = ["A dog runs.", "An old hat.", "", "x", "grass and snow", " \u2028 ", "漢字"]
@@ -520,10 +520,21 @@ def test_a_segment_with_a_blank_translation_stays(answer):
     exact = exact_translator()
     exact.engine.learn([Pair("Search", answer)])
 
-    texts = ["Search", "[Search] ...", "Two dogs run. Search"]
-    expected = ["Search", "[Search] ...", "Zwei Hunde rennen. Search"]
+    texts = ["Search", "[Search] ...", "Two dogs run. Search", "&Search", "{x1} Search :D"]
+    expected = [*texts[:2], "Zwei Hunde rennen. Search", *texts[3:]]
     assert [each.text for each in exact.translate(texts)] == expected
     assert ways.server(exact, texts) == expected
+
+
+def test_terms_are_read_though_the_model_tears_them():
+    exact = exact_translator()
+    exact.engine.learn([Pair("Search JKQX", "Suche JKQX"), Pair("JKQX", "jkqx")])
+    texts, terms = ["Search JKQX", "JKQX", "[JKQX]"], {"JKQX": "Ding"}
+    expected = ["Suche Ding", "Ding", "[Ding]"]
+    with in_the_order_of_words():
+        assert [each.text for each in exact.translate(texts)] == ["Suche JKQX", "JKQX", "[JKQX]"]
+        assert [each.text for each in exact.translate(texts, glossary=terms)] == expected
+        assert ways.server(exact, texts, glossary=terms) == expected
 
 
 @every("text", ["\ud83d", "A dog \udc4d runs.", "[\ud800]", "A dog.\n***\udfff"])

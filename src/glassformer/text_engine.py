@@ -305,11 +305,14 @@ class TextEngine:
         return Translation(whole, score, segments=segments)
 
     def without_blanks(self, text: str, translation: Translation) -> Translation:
-        """The translation, with each segment as it is in the place of its blank translation."""
+        """The translation, with each segment as typed in the place of its blank translation."""
         parts = translation.segments
         if all(part.text.strip() for part in parts):
             return translation
-        kept = [x if x.text.strip() else replace(x, text=x.segment.text) for x in parts]
+        typed = [text[slice(*part.segment.span)] for part in parts]
+        kept = [
+            x if x.text.strip() else replace(x, text=y) for x, y in zip(parts, typed, strict=True)
+        ]
         return replace(self.joined(text, kept), alternatives=translation.alternatives)
 
 

@@ -268,7 +268,10 @@ class Translator:
     def segments(
         self, texts: Sequence[str], *, split: bool = True, terms: Terms = NO_TERMS
     ) -> list[list[Segment]]:
-        """The segments in which :meth:`translate` translates each text, without layout."""
+        """The segments in which :meth:`translate` translates each text, without layout.
+
+        ``terms`` of a glossary are no layout, even if the model does not know them.
+        """
         check_texts("texts", texts)
         return self._engine_with(terms).segments(texts, split=split)
 

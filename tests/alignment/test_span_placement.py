@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from glassformer.alignment import align as alignment
 from glassformer.alignment import span_placement
 from glassformer.alignment.cross_attention import UnalignedError
-from glassformer.data.bare_text import BareText
+from glassformer.alignment.restoring import restored
+from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.known import Known
 from glassformer.data.protected import lost_spans, mark_of, protected_spans
 from glassformer.data.words import Link, words
@@ -236,6 +237,21 @@ def test_the_alignment_is_of_the_final_text():
     }
     assert {("Red", "rot"), ("hat", "Hut"), ("you", "du")} <= links
     assert {("{a}", "{a}"), ("<b>", "<b>"), ("</b>", "</b>")} <= links
+
+
+@every(
+    ("target", "links", "expected"),
+    [
+        ("um 02:12 da", [(0, 4, 3, 5), (0, 4, 6, 8)], "um <b>02:12</b> da"),
+        ("um 02:12, da", [(0, 4, 3, 5)], "um <b>02:12</b>, da"),
+        ("我看見狗了", [(0, 4, 3, 4)], "我看見<b>狗</b>了"),
+        ("我 看見狗了 吧", [(0, 4, 4, 5)], "我 看見<b>狗</b>了 吧"),
+    ],
+)
+def test_a_pair_goes_around_whole_words_of_scripts_with_spaces(target, links, expected):
+    marks = (Mark(0, 3, "open", "b"), Mark(7, 11, "close", "b"))
+    found = [Link((first, last), (start, end)) for first, last, start, end in links]
+    assert restored(BareText("<b>2:12</b> AM", marks), target, found)[0] == expected
 
 
 PIECES = ["{a}", "{b}", "%s", "<b>", "</b>", "<i>", "</i>", "<br>", "😀", "https://a.org", "`c`"]

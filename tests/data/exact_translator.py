@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 import torch
 
-from glassformer.alignment import span_placement
+from glassformer.alignment import span_placement, term_placement
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data import corpus
@@ -146,4 +146,5 @@ def in_the_order_of_words() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(span_placement, "align", align)
+        patch.setattr(term_placement, "align", align)
         yield

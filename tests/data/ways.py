@@ -73,7 +73,7 @@ def _run(translator: Translator, lines: Sequence[str]) -> list[str]:
         return output.buffer.read().decode().split("\n")[:-1]
 
 
-def server(translator: Translator, texts: Sequence[str]) -> list[str]:
+def server(translator: Translator, texts: Sequence[str], **more: Any) -> list[str]:
     """By ``/translate`` with a list of texts, as LibreTranslate's clients send them."""
     source, target = translator.bundle.languages or ("source", "target")
     limits = RequestLimits(max_chars=10**6)
@@ -82,6 +82,7 @@ def server(translator: Translator, texts: Sequence[str]) -> list[str]:
     with TestClient(app, base_url="http://127.0.0.1") as client:
         for first in range(0, len(texts), _REQUEST):
             asked = {"q": list(texts[first : first + _REQUEST]), "source": source, "target": target}
+            asked |= more
             answer = client.post("/translate", json=asked)
             assert answer.status_code == 200, answer.text
             written += answer.json()["translatedText"]

@@ -175,14 +175,17 @@ def _apart(texts: tuple[str, str], source: int, place: int) -> int:
 def _wider(texts: tuple[str, str], place: Span, run: Span) -> Span:
     """The run with all of its first and last target word, such as "02:12", but for signs around it.
 
-    A side of the run stays if it stands inside a source word.
+    A side of the run stays if it stands inside a source word. So does a run beside letters of a
+    script without spaces, such as Han.
     """
     source, target = (f" {text} " for text in texts)
     start, end = target.rfind(" ", 0, run[0] + 1), target.find(" ", run[1] + 1) - 1
     first = next(n for n in range(start, run[0] + 1) if n == run[0] or texts[1][n].isalnum())
     last = next(n for n in range(end, run[1] - 1, -1) if n == run[1] or texts[1][n - 1].isalnum())
     begins, ends = (" " in source[side : side + 2] for side in place)
-    return first if begins else run[0], last if ends else run[1]
+    wider = first if begins else run[0], last if ends else run[1]
+    added = texts[1][wider[0] : run[0]] + texts[1][run[1] : wider[1]]
+    return wider if all(map(is_spaced, filter(str.isalnum, added))) else run
 
 
 def is_spaced(character: str) -> bool:

@@ -92,14 +92,20 @@ class SpanPlacement:
     def _with_spans(
         self, parts: Sequence[tuple[SegmentTranslation, int]]
     ) -> Iterator[SegmentTranslation]:
-        """The translations with spans, each of which begins at or after a place."""
+        """The translations with spans, each of which begins at or after a place.
+
+        A blank translation gets no spans.
+        """
         cleaned = [(_without_invented(part, least), least) for part, least in parts]
-        bare = [part for part, _ in cleaned if part.segment.is_bare]
+        bare = [part for part, _ in cleaned if part.segment.is_bare and part.text.strip()]
         sources, targets = [part.segment.text for part in bare], [part.text for part in bare]
         links: Iterator[tuple[Link, ...] | None] = iter([None] * len(bare))
         with suppress(UnalignedError):
             links = iter(align(self.terms.bundle, sources, targets) if bare else [])
         for part, least in cleaned:
+            if not part.text.strip():
+                yield part
+                continue
             if marked := part.segment.marked if part.segment.is_bare else None:
                 segment, read = replace(part.segment, text=marked.text), part.text
                 for given in (next(links), None):

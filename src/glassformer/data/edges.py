@@ -4,7 +4,7 @@ A run of signs stands before the first letter or digit of a text, or after the l
 learnt a run if several sources of its training begin or end with it. Protected spans are signs too.
 Brackets, quotation marks and tags with a partner inside the text are text. All other signs keep
 their places, and the model does not read them. So a text in brackets has the translation of the
-text alone, in brackets. A run of signs between spaces that nobody has learnt parts two texts.
+text alone, in brackets. A run of signs between spaces that it has not learnt parts two texts.
 """
 
 import re
@@ -56,7 +56,7 @@ class Edges:
     """The learnt runs at the starts and at the ends of sources; None if nobody has counted.
 
     A run of ``usual`` signs is learnt without counts. ``middles`` are the learnt runs between
-    spaces.
+    spaces, and the learnt colons behind a word, each with its space.
 
     >>> edges = Edges.of(["A man runs."] * 5)
     >>> edges
@@ -106,9 +106,10 @@ class Edges:
 
     @property
     def colon(self) -> str:
-        """The pattern of a colon or semicolon behind a word that parts texts, mostly of none."""
-        counted = [f"{sign} " for sign in ":;" if f"{sign} " not in (self.middles or ())]
-        signs = "".join(sign[0] for sign in counted if self.middles is not None)
+        """The pattern of an unlearnt colon or semicolon behind a word, which parts texts."""
+        if self.middles is None:
+            return "(?!)"
+        signs = "".join(sign for sign in ":;" if f"{sign} " not in self.middles)
         return rf"(?<=[^\s:;])[{signs}](?=\s)" if signs else "(?!)"
 
     def patterns(self) -> dict[str, object]:

@@ -44,7 +44,7 @@ _LEAST = 5  # pairs that teach a character or a kind of span; one for each 100 p
 # Units that are also words or times, in some language.
 _WORDS = frozenset(["h", "t", "l", "m", "g", "L", "V", "W", "ha", "min", "ms", "bar", "px"])
 _DEEPEST = 5  # pairs of signs around a text
-_TORN = 0.02  # the share of sources with a word in letters that a model with whole words may have
+_TORN = 0.02  # the share of sources with torn words up to which a torn word is unknown
 _DIGIT = re.compile(r"\d")
 _TWINS = ("-‐‑−–—", "'’‘ʼ", '"“”„')  # a plain character and its typographic forms
 
@@ -56,8 +56,8 @@ class Known:
     ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
     ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
     ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30". ``shapes``
-    are the shapes of sources without letters. ``letters`` stand alone in sources; None
-    if the tokenizer tears the sources' own words, so that a torn word may be known.
+    are the shapes of sources without letters. ``letters`` stand alone in sources; None if the
+    tokenizer tears the sources' own words, so that a torn word may be known.
 
     >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
     >>> known.spans
@@ -91,10 +91,12 @@ class Known:
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
-        inner, whole = (
+        known_joints, known_shapes = (
             tuple(sorted(x for x in each if each[x] >= least)) for each in (joints, shapes)
         )
-        return cls((next(known), next(known)), Edges.of(sources), ratios, inner, whole)
+        return cls(
+            (next(known), next(known)), Edges.of(sources), ratios, known_joints, known_shapes
+        )
 
     @classmethod
     def of_tokenizers(cls, source: Tokenizer, target: Tokenizer) -> "Known":
@@ -171,8 +173,8 @@ class Known:
     def contents(self, text: str, depth: int = _DEEPEST) -> list[Span]:
         """The spans inside the pairs of signs that hold all words of a text; mostly none.
 
-        So does a pair inside a pair, to a ``depth``. Brackets that the model has not learnt hold a
-        text of their own at both ends of a text.
+        The search goes on inside each pair, to a ``depth``. Brackets that the model has not learnt
+        hold a text of their own at the beginning or end of a text.
         """
         part = text.strip()
         if not (depth and Edges.may_enclose(part)):

@@ -25,6 +25,7 @@ from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import (
+    ALPHA,
     Span,
     has_letters,
     is_unspaced,
@@ -59,6 +60,7 @@ _CODE = re.compile(
     r"|</?(?:p|div|li|[uod]l|d[dt]|t[dhr]|h[1-6]|title|summary|option)(?:\s[^<>]{0,200})?>"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_ONE_LETTER = re.compile(rf"\W*{ALPHA}\W*")
 # The mark of a list, quotation, heading or check box at the beginning of a line.
 _MARK = re.compile(
     r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}\.?|[A-Za-z]|[ivx]{1,5})\)"
@@ -210,7 +212,7 @@ class Preprocessing:
         if self.known is None or self.lengths is None:
             return None
         patterns = {"row": _ROW, "rowCell": _ROW_CELL, "cell": self._cell}
-        patterns |= {"code": _CODE, "mark": _MARK, "sentence": _SENTENCE}
+        patterns |= {"code": _CODE, "mark": _MARK, "sentence": _SENTENCE, "oneLetter": _ONE_LETTER}
         return self.known.patterns() | {name: each.pattern for name, each in patterns.items()}
 
     @property
@@ -367,11 +369,12 @@ class _Cutter:
         return spans
 
     def _is_unknown(self, text: str) -> bool:
-        """Whether a text stays, because the model knows no word of it, and no term stands in it."""
+        """Whether a text of unknown words, or of one letter, stays, as no term stands in it."""
         known = self.preprocessing.known
         if not (self.protect and known and known.letters is not None):
             return False
-        return knows_no_word(self.tokenizer, text) and not self.terms.places_in(text)
+        unknown = knows_no_word(self.tokenizer, text) or _ONE_LETTER.fullmatch(text)
+        return bool(unknown) and not self.terms.places_in(text)
 
     def within(self, unit: Segment, ids: list[int]) -> Iterator[Segment]:
         """The unit with its ids, or several segments if the ids are more than ``limit``."""

@@ -109,22 +109,20 @@ def knows_no_word(tokenizer: Tokenizer, text: str) -> bool:
     """Whether ``text`` has words, and the tokenizer takes each of them apart.
 
     A known word has no bytes. If the tokenizer cuts subwords, they have two letters or more on
-    average. Words with digits do not count. One letter with a capital form is no known word.
+    average. Words with digits and words of one letter do not count.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=300)
     >>> [knows_no_word(tokenizer, text) for text in ("a hello", "hello cat", "A4 12", "B")]
-    [True, False, False, True]
+    [True, False, False, False]
     """
     parts = (part[slice(*word)] for part in text.split() for word in words(part))
     found = (word for word in parts if has_letters(word) and not any(map(str.isdecimal, word)))
-    known = (_knows(tokenizer, word) for word in found)
+    known = (_knows(tokenizer, word) for word in found if len(word) > 1 or _kind(word) == "alone")
     return not next(known, True) and not any(known)
 
 
 def _knows(tokenizer: Tokenizer, word: str) -> bool:
-    if len(word) == 1 and word.lower() != word.upper():
-        return False
     [ids] = tokenizer.encode_batch([word], prefixed=False)
     if tokenizer.lacks(ids):
         return False

@@ -160,18 +160,8 @@ def cutting(preprocessing: Preprocessing) -> dict[str, Any] | None:
     patterns = preprocessing.patterns()
     if patterns is None:
         return None
-    names = {
-        "spans",
-        "row",
-        "rowCell",
-        "cell",
-        "code",
-        "mark",
-        "sentence",
-        "torn",
-        "tornPart",
-        "lone",
-    }
+    names = {"spans", "row", "rowCell", "cell", "code", "mark", "sentence", "colon"}
+    names |= {"oneLetter", "torn", "tornPart", "lone"}
     return patterns | {name: js_pattern(str(patterns[name])) for name in names}
 
 

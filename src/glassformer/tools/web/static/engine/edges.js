@@ -47,8 +47,8 @@ export class Edges {
   }
 
   // The spans (UTF-16) inside the outermost pairs of signs, such as brackets, that hold all words.
-  // So does a pair inside a pair, to a `depth`. Brackets that the model has not learnt hold a text
-  // of their own at both ends of a text.
+  // The search goes on inside each pair, to a `depth`. Brackets that the model has not learnt hold
+  // a text of their own at the beginning or end of a text.
   contents(text, depth = this.deepestPairs) {
     const part = text.trim();
     const lead = text.length - text.trimStart().length;
@@ -59,6 +59,7 @@ export class Edges {
     });
   }
 
+  // The same for the outermost pairs of a stripped text.
   outermost(text) {
     const closers = Object.values(this.closers).join("");
     const [opens, closes] = [text[0] ?? "", text.at(-1) ?? ""];

@@ -174,7 +174,7 @@ export class Engine {
         each.alignment = found.map((link) => ({ ...link, source: link.source.map(typed) }));
         each.doubts = this.doubts.of(segment.text, each.text, found);
         each.text = withoutAddedStop(segment.text, each.text, text[segment.end]);
-        if (each === hypotheses[0]) each.text ||= segment.text;
+        if (each === hypotheses[0]) each.text ||= text.slice(segment.start, segment.end);
         const inside = ({ target }) => target[1] <= size(each.text);
         each.alignment = each.alignment.filter(inside);
         if (segment.capitals) each.text = each.text.toUpperCase();

@@ -41,6 +41,7 @@ export class Preprocessing {
     this.mark = cutting && new RegExp(cutting.mark, "uy");
     const { torn, tornPart, lone } = cutting ?? {};
     this.torn = torn && [torn, tornPart, lone].map((each) => new RegExp(each, "gu"));
+    this.oneLetter = cutting && new RegExp(`^(?:${cutting.oneLetter})$`, "u");
     this.lone = torn && new Set(cutting.loneLetters);
     this.colon = cutting && new RegExp(cutting.colon, "gu");
     this.sentence = cutting && new RegExp(`^(?:${cutting.sentence})$`, "u");
@@ -227,9 +228,14 @@ export class Preprocessing {
     const shape = core.replace(/\p{Nd}+/gu, "0");
     const isNumber = this.numbers && (this.shapes?.includes(shape) ?? true);
     if (!core || !(isNumber || hasLetters(core))) return [];
-    if (this.torn && knowsNoWord(tokenizer, this.read(core, tokenizer).text)) return [];
+    if (this.torn && this.isUnknown(this.read(core, tokenizer).text, tokenizer)) return [];
     const part = places.slice(from + first, from + last + 1);
     return [{ text: core, places: part, capitals: false }];
+  }
+
+  // Whether the model knows no word of a text, or the text is one letter.
+  isUnknown(text, tokenizer) {
+    return this.oneLetter.test(text) || knowsNoWord(tokenizer, text);
   }
 
   // The places (UTF-16) of the words that the tokenizer tears, and of unknown letters that stand

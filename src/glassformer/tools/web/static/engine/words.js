@@ -19,14 +19,16 @@ function kindOf(character) {
   return /[\p{L}\p{N}]/u.test(character) && !UNSPACED.test(character) ? "letter" : "alone";
 }
 
+// Whether a word is one letter of a script with spaces between words.
+const isLetterAlone = (word) => [...word].length === 1 && kindOf(word) === "letter";
+
 // Whether a text has words, and the tokenizer takes each of them apart.
 export function knowsNoWord(tokenizer, text) {
   const letters = [...text];
   const found = words(text)
     .map((span) => letters.slice(...span).join(""))
-    .filter((word) => hasLetters(word) && !/\p{Nd}/u.test(word));
+    .filter((word) => hasLetters(word) && !/\p{Nd}/u.test(word) && !isLetterAlone(word));
   const knows = (word) => {
-    if ([...word].length === 1 && word.toLowerCase() !== word.toUpperCase()) return false;
     const ids = tokenizer.encode(word).slice(tokenizer.prefix.length);
     const size = [...word.normalize("NFD")].length; // a Hangul syllable has several letters
     const whole = [...word].length === 1 || size >= 2 * ids.length;
