@@ -21,7 +21,7 @@ from glassformer.config import EngineName, Precision
 from glassformer.data.batches import grouped_by_size, pad_rows, shift
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
-from glassformer.data.terms import NO_TERMS, Terms
+from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.beam import penalty
@@ -254,7 +254,7 @@ class Translator:
             raise ValueError(f"{len(prefixes)} prefixes for {wanted}: give one for each")
         search: dict[str, Any] = {"length_penalty": self.bundle.length_penalty, **settings}
         options = SearchOptions(**search)
-        terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
+        terms = _terms(glossary)
         engine, begins = self._engine_with(terms, protects=protect), prefixes or ()
         alpha = 0.0 if options.sampling else options.length_penalty
         placement = TermPlacement(self.bundle, engine, terms, self.token_scores, alpha)
@@ -266,14 +266,18 @@ class Translator:
         return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(
-        self, texts: Sequence[str], *, split: bool = True, terms: Terms = NO_TERMS
+        self,
+        texts: Sequence[str],
+        *,
+        split: bool = True,
+        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
     ) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text, without layout.
 
-        ``terms`` of a glossary are no layout, even if the model does not know them.
+        Terms of the ``glossary`` are no layout, even if the model does not know them.
         """
         check_texts("texts", texts)
-        return self._engine_with(terms).segments(texts, split=split)
+        return self._engine_with(_terms(glossary)).segments(texts, split=split)
 
     def _engine_with(self, terms: Terms, *, protects: bool = True) -> TextEngine:
         return replace(self._text_engine, terms=terms, protects=protects)
@@ -382,3 +386,7 @@ def target_log_probabilities(
     precise = torch.promote_types(logits.dtype, torch.float32)
     scores = logits.log_softmax(-1, dtype=precise).gather(-1, labels[..., None])
     return scores[..., 0].cpu()
+
+
+def _terms(glossary: Mapping[str, str | Sequence[str]] | Terms | None) -> Terms:
+    return glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})

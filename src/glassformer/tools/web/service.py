@@ -263,7 +263,7 @@ class Service:
         translator = self.translator(pair)
         # A thread cuts the texts, so that the event loop serves other requests meanwhile.
         terms = self._terms(pair, glossary)
-        rows = await asyncio.to_thread(translator.segments, texts, terms=terms)
+        rows = await asyncio.to_thread(translator.segments, texts, glossary=terms)
         segments = [
             (text[slice(*segment.span)], len(segment.ids))
             for text, row in zip(texts, rows, strict=True)
