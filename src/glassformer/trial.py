@@ -23,6 +23,7 @@ __all__ = ["try_parts"]
 
 _MODEL = ("model", "decoder", *(field.name for field in fields(ModelParts)))
 _TOLERANCE = 1e-3  # of the greatest number
+_ROUNDINGS = 8  # of a decoder with fewer bits, such as bfloat16's
 
 
 def try_parts(model: Transformer, parts: Parts, *, training: bool = False) -> None:
@@ -124,8 +125,9 @@ def _batch(model: Transformer, parts: Parts) -> Batch:
 
 
 def _require_near(found: Tensor, expected: Tensor, reason: str) -> None:
-    margin = _TOLERANCE * max(1.0, float(expected.abs().max()))
-    _require(torch.allclose(found, expected, rtol=_TOLERANCE, atol=margin), reason)
+    tolerance = max(_TOLERANCE, _ROUNDINGS * torch.finfo(found.dtype).eps)
+    margin = tolerance * max(1.0, float(expected.abs().max()))
+    _require(torch.allclose(found.to(expected), expected, rtol=tolerance, atol=margin), reason)
 
 
 def _require(holds: bool, reason: str) -> None:

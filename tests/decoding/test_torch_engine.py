@@ -24,8 +24,12 @@ TEXTS = ["A dog runs.", "An old hat.", "", "Two men sit in the snow."]
 def test_bfloat16_is_near_and_other_types_are_refused(bundle_directory):
     exact = Translator.load(bundle_directory, device="cpu")
     rough = Translator.load(bundle_directory, device="cpu", quantization="bfloat16")
-    one, other = (translator.translate(TEXTS[:1], beam=1)[0] for translator in (exact, rough))
+    by_parts = Translator.load(bundle_directory, device="cpu", parts=in_bfloat16(FAST))
+    one, other, same = (
+        translator.translate(TEXTS[:1], beam=1)[0] for translator in (exact, rough, by_parts)
+    )
 
+    assert same == other
     assert other.score == pytest.approx(one.score, rel=0.1)
     assert other.score != one.score
     with pytest.raises(UsageError, match="only engine ctranslate2 has quantization"):

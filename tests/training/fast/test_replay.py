@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_leaves
 
 from glassformer.parts import FAST, Packing
 from glassformer.training.fast.replay import ReplayedBackward
 from glassformer.training.optimiser import Learner
+from tests.recorded_graph import RecordedGraph
 from tests.training.fast.test_packed import corpus, model_of
 
 PACKING = Packing.of(corpus([(9, 9)] * 3), 60)
@@ -44,42 +44,32 @@ def learner_of(mixed_precision=None, device="cpu", dtype=torch.float32, **settin
     )
 
 
-class Tape(TorchDispatchMode):
-    """Notes each operation with the shapes and types of its tensors, and its numbers."""
+def operations(batch, precision, settings):
+    """The operations of a gradient, with the shapes and types of their tensors and their numbers.
 
-    def __init__(self):
-        super().__init__()
-        self.notes = []
-
-    def __torch_dispatch__(self, function, types, arguments=(), named=None):
-        named = named or {}
-        notes = (
-            (each.shape, each.dtype, each.stride()) if isinstance(each, Tensor) else each
-            for each in tree_flatten((arguments, named))[0]
-        )
-        self.notes.append((str(function), *notes))
-        return function(*arguments, **named)
-
-    # The stand-in of a graph.
-    def run(self, work):
-        pass
-
-    def capture(self, work):
-        with self:
-            work()
-
-    def replay(self):
-        pass
-
-
-def tape_of(batch, precision, settings):
-    """The operations of a gradient on the device "meta", where no operation has values to read."""
+    The device "meta" has no values to read.
+    """
     copy = FAST.mixed_precision if precision == "bfloat16" else None
-    learner, tape = learner_of(copy, "meta", **settings), Tape()
-    replayed = ReplayedBackward(learner.backward, learner.model.parameters(), lambda: tape)
-    learner.replayed = replayed
+    learner = learner_of(copy, "meta", **settings)
+    graph = graph_of(learner)
     learner.gradient([batch])
-    return tape.notes
+    return [
+        (str(each.function), *map(noted, tree_leaves(each.arguments))) for each in graph.operations
+    ]
+
+
+def noted(argument):
+    if isinstance(argument, Tensor):
+        return argument.shape, argument.dtype, argument.stride()
+    return argument
+
+
+def graph_of(learner):
+    """The stand-in of a graph that the learner's gradient replays from now on."""
+    graph = RecordedGraph()
+    weights = learner.model.parameters()
+    learner.replayed = ReplayedBackward(learner.backward, weights, lambda: graph)
+    return graph
 
 
 @pytest.mark.parametrize(
@@ -87,42 +77,14 @@ def tape_of(batch, precision, settings):
 )
 def test_all_batches_have_equal_operations(precision, options):
     """A graph repeats operations with their shapes and numbers, and cannot wait for a value."""
-    expected = tape_of(batch_of([(9, 9)] * 3), precision, options)
+    expected = operations(batch_of([(9, 9)] * 3), precision, options)
 
     @settings(max_examples=settings.default.max_examples // 5)
     @given(SENTENCES, st.integers(0, 99))
     def hold(lengths, seed):
-        assert tape_of(batch_of(lengths, seed), precision, options) == expected
+        assert operations(batch_of(lengths, seed), precision, options) == expected
 
     hold()
-
-
-class StandIn:
-    """Runs the work again for each replay, and writes its results to the captured addresses."""
-
-    def __init__(self, learner):
-        self.learner, self.captured = learner, []
-
-    def results(self):
-        gradients = [weight.grad for weight in self.learner.model.parameters()]
-        return [*gradients, self.learner.replayed._losses]
-
-    def run(self, work):
-        work()
-
-    def capture(self, work):
-        self.work = work
-        work()
-        self.captured = self.results()
-        for result in self.captured:  # a capture computes nothing
-            result.fill_(torch.nan)
-
-    def replay(self):
-        losses = self.captured[-1]
-        self.work()
-        for result, new in zip(self.captured, self.results(), strict=True):
-            result.copy_(new)
-        self.learner.replayed._losses = losses
 
 
 UPDATES = st.lists(st.lists(SENTENCES, min_size=1, max_size=3), min_size=1, max_size=4)
@@ -132,8 +94,7 @@ UPDATES = st.lists(st.lists(SENTENCES, min_size=1, max_size=3), min_size=1, max_
 @given(UPDATES, st.sampled_from(SETTINGS))
 def test_gradients_are_those_without_a_graph(updates, options):
     eager, graphed = (learner_of(dtype=torch.float64, **options) for _ in range(2))
-    new_graph = partial(StandIn, graphed)
-    graphed.replayed = ReplayedBackward(graphed.backward, graphed.model.parameters(), new_graph)
+    graph_of(graphed)
     for number, update in enumerate(updates):
         batches = [batch_of(lengths, seed) for seed, lengths in enumerate(update)]
         results = []
@@ -148,8 +109,7 @@ def test_gradients_are_those_without_a_graph(updates, options):
 
 def test_results_lie_at_fixed_addresses():
     learner = learner_of()
-    new_graph = partial(StandIn, learner)
-    learner.replayed = ReplayedBackward(learner.backward, learner.model.parameters(), new_graph)
+    graph_of(learner)
     places = {
         tuple(gradient.data_ptr() for gradient in learner.gradient([batch_of([(3, 4)], seed)])[0])
         for seed in range(3)
@@ -159,7 +119,6 @@ def test_results_lie_at_fixed_addresses():
 
 def test_a_rank_without_a_batch_has_a_gradient_of_zeros():
     learner, batch = learner_of(), batch_of([(3, 4)]).share(slice(0))
-    new_graph = partial(StandIn, learner)
-    learner.replayed = ReplayedBackward(learner.backward, learner.model.parameters(), new_graph)
+    graph_of(learner)
     gradients, losses = learner.gradient([batch])
     assert not any(each.any() for each in [*gradients, losses])
