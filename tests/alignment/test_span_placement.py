@@ -1,6 +1,7 @@
 """Protected spans in translations: never lost, never doubled, in their order, at their words."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import pytest
@@ -12,6 +13,7 @@ from glassformer.alignment import span_placement
 from glassformer.alignment.cross_attention import UnalignedError
 from glassformer.alignment.restoring import restored
 from glassformer.data.bare_text import BareText, Mark
+from glassformer.data.digits import large_numbers
 from glassformer.data.known import Known
 from glassformer.data.protected import lost_spans, mark_of, protected_spans
 from glassformer.data.words import Link, words
@@ -132,6 +134,66 @@ def test_lost_spans_come_back_at_their_words(source, target):
 )
 def test_spans_move_with_their_words(source, target):
     assert translated(by_words(lambda found: found[::-1]), source).text == target
+
+
+NUMBERS = Known(spans={"number": (3, 4)})  # of a training whose targets keep three of four
+DIGITS = st.integers(13, 99_999).map(str)
+NUMBER = st.one_of(
+    DIGITS,
+    st.builds(
+        "{}{}{}".format, st.sampled_from(["", "$", "(", "“"]), DIGITS, st.sampled_from(".,%)?")
+    ),
+    st.builds("{}:{}".format, st.integers(13, 23), st.integers(10, 59)),
+    st.integers(1_000, 9_999_999).map("{:,}".format),
+)
+
+
+@given(
+    st.lists(st.one_of(st.sampled_from([*WORDS]), NUMBER), min_size=1, max_size=9),
+    st.sampled_from(["", "7", "\\g<0>1", "12"]),
+)
+def test_no_number_is_lost(parts, garbled):
+    """The model drops each number, or writes another one."""
+    assume({*parts} & {*WORDS})
+    source = " ".join(parts)
+    translate = by_words()
+
+    def answer(text):
+        return [re.sub(r"\d+", garbled, text) if garbled else translate(text)[0]]
+
+    target = translator_of(answer, known=NUMBERS).translate([source])[0].text
+    numbers = Counter(source[slice(*span)] for span in large_numbers(source))
+    assert all(target.count(number) >= count for number, count in numbers.items()), target
+
+
+@every(
+    ("source", "target"),
+    [
+        ("see 47 items", "siehe 47 Dinge"),
+        ("see items now, 17:45", "siehe Dinge jetzt, 5:45"),  # on a clock of twelve hours
+        ("see 3 red items", "siehe drei rot Dinge"),
+        ("see the 80s", "siehe die Achtziger"),  # a part of a word
+    ],
+)
+def test_numbers_that_a_translation_keeps_or_says_are_read_once(source, target):
+    translator = translator_of({source: [target]}, known=NUMBERS)
+    assert translator.translate([source])[0].text == target
+    assert translator.engine.seen == [source]
+
+
+def test_numbers_are_text_for_a_model_whose_training_lost_them():
+    for spans in ({}, {"number": (2, 4)}):
+        translator = translator_of({"see 47 hat": ["siehe Hut"]}, known=Known(spans=spans))
+        assert translator.translate(["see 47 hat"])[0].text == "siehe Hut"
+
+
+def test_a_number_inside_a_term_is_text():
+    kept = ["siehe rot 47 jetzt"]
+    translator = translator_of(
+        dict.fromkeys(["see red 47 now", "see red 47 now 99"], kept), known=NUMBERS
+    )
+    [translation] = translator.translate(["see red 47 now 99"], glossary={"red 47": "rot 47"})
+    assert translation.text == "siehe rot 47 jetzt 99"
 
 
 @every(

@@ -1,20 +1,18 @@
 """Reasons to doubt a translation; all reasons are facts, as a model is sure of bad ones too."""
 
-import re
 import sys
 
 from glassformer.bundle import Bundle
+from glassformer.data.digits import lost_numbers
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.data.protected import lost_spans, protected_spans
 from glassformer.data.words import knows_no_word, replaced, unknown_letters, words
 from glassformer.text_engine import Translation
 
-__all__ = ["NO_WORD", "doubts", "invented", "lost_numbers"]
+__all__ = ["NO_WORD", "doubts", "invented"]
 
 NO_WORD = "The training had hardly any word of the text."
 
-_NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
-_LEAST = 25  # a translation may have a smaller number as a word, or 15 o'clock as 3 o'clock
 _VARIED = ("measure", "identifier")  # kinds that a translation may write otherwise
 _SHOWN = 6  # letters, numbers or other parts of a text
 
@@ -76,19 +74,3 @@ def _read(bundle: Bundle, source: str, *, protect: bool = False) -> str:
         [source], tokenizer, limit=sys.maxsize, split=False, protect=protect
     )
     return " ".join(segment.text for segment in row)
-
-
-def lost_numbers(source: str, target: str) -> list[str]:
-    """The numbers of ``source`` from 25 on that ``target`` lacks; a year may have two digits.
-
-    >>> lost_numbers("1,200 on 4/20/1998, at 17:30", "1200 am 20.4.98 um 5:30")
-    []
-    >>> lost_numbers("4 on March 4, 2030 and 2031", "am 4. März 2030")
-    ['2031']
-    """
-    wanted, there = (
-        [str(int(re.sub(r"\D", "", number))) for number in _NUMBER.findall(text)]
-        for text in (source, target)
-    )
-    kept = [n for n in wanted for o in there if o.endswith(n) or n.endswith(o.zfill(2))]
-    return [number for number in wanted if int(number) >= _LEAST and number not in kept]

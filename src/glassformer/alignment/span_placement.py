@@ -18,8 +18,10 @@ from glassformer.alignment.restoring import restored
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.data.accelerators import with_key
 from glassformer.data.bare_text import BareText, Mark
+from glassformer.data.digits import LEAST, large_numbers, lost_numbers
+from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.words import Link
+from glassformer.data.words import Link, has_letters
 from glassformer.decoding.engine import SearchOptions
 from glassformer.text_engine import SegmentTranslation, Translation, with_alternatives
 
@@ -70,24 +72,44 @@ class SpanPlacement:
         self, texts: Sequence[str], rows: list[list[_Parts]], prefixes: Sequence[str]
     ) -> None:
         """Replace each faulty translation of a segment by one of the segment without spans."""
-        faulty = [
-            (place, number)
+        faulty = {
+            (place, number): segment
             for place, row in enumerate(rows)
             for number, part in enumerate(row[0])
-            if _is_faulty(part)
-        ]
+            if (segment := self._with_numbers(part)) is not part.segment or _is_faulty(part)
+        }
         if not faulty:
             return
         engine, chosen = self.terms.engine, [texts[place] for place, _ in faulty]
-        segments = [rows[place][0][number].segment for place, number in faulty]
         begins = ["" if number else prefixes[place] for place, number in faulty if prefixes]
-        bare = [[segment.bare(engine.source)] for segment in segments]
+        bare = [[segment.bare(engine.source)] for segment in faulty.values()]
         translations = engine.read(chosen, bare, self.options, begins)
         translations = self.terms.placed(chosen, translations, begins)
         for (place, number), best in zip(faulty, translations, strict=True):
-            row = rows[place][0]
-            again = [best, *best.alternatives] if len(row) == 1 else [best]
-            rows[place] = [(*row[:number], *x.segments, *row[number + 1 :]) for x in again]
+            first = rows[place][0]
+            again = [best, *best.alternatives] if len(first) == 1 else [best]
+            rows[place] = [(*first[:number], *x.segments, *first[number + 1 :]) for x in again]
+
+    def _with_numbers(self, part: SegmentTranslation) -> Segment:
+        """The segment; if its translation lacks numbers, its large numbers are spans.
+
+        The targets of the training must have kept theirs. A number inside a term is text, and so
+        are the numbers of a text without words.
+        """
+        segment, whole = part.segment, part.segment.whole
+        known = self.terms.engine.preprocessing.known
+        if not (known and known.copies_numbers):
+            return segment
+        if not lost_numbers(segment.text, part.text, least=LEAST):
+            return segment  # most texts
+        marks = segment.marked.marks if segment.marked else ()
+        spans = [(mark.start, mark.end) for mark in marks]
+        spans += [term for term, *_ in self.terms.engine.terms.places_in(whole)]
+        taken = {place for span in spans for place in range(*span)}
+        numbers = [Mark(*x) for x in large_numbers(whole) if taken.isdisjoint(range(*x))]
+        ordered = sorted((*marks, *numbers), key=lambda mark: mark.start)
+        marked = BareText(whole, tuple(ordered))
+        return replace(segment, marked=marked) if numbers and has_letters(marked.bare) else segment
 
     def _with_spans(
         self, parts: Sequence[tuple[SegmentTranslation, int]]

@@ -8,12 +8,23 @@ equally long run of digits; other numbers are opaque.
 import re
 from collections.abc import Collection
 
-from glassformer.data.words import ALNUM, ALPHA, NO_ENTITY, UNSPACED_CLASS
+from glassformer.data.words import ALNUM, ALPHA, NO_ENTITY, UNSPACED_CLASS, Span
 
-__all__ = ["RAISED", "joints_of", "number_shape", "unknown_numbers"]
+__all__ = [
+    "LEAST",
+    "RAISED",
+    "joints_of",
+    "large_numbers",
+    "lost_numbers",
+    "number_shape",
+    "unknown_numbers",
+]
 
 RAISED = "²³¹⁰⁴-⁹"
 """The raised digits of notes and powers, as a class."""
+
+LEAST = 13
+"""The least number that a translation has in digits if the text has it in digits."""
 
 _JOINT = re.compile(r"(?=([a0])([^a0 ]*)([a0]))")
 _SIDES = (("0", "0"), ("a", "0"), ("0", "a"))
@@ -23,6 +34,12 @@ _PLACES = {"0": r"\d(?!\uFE0F?\u20E3)", "a": f"(?![{RAISED}]){ALPHA}"}
 _SIGN = rf"(?:(?=_|[^\w]){_SOLID})"
 _FAR = "{0,40}"  # characters before an unknown joint
 _UNITS = "%‰°"
+_NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
+_MONEY = "$€£¥₹"
+_ALONE = re.compile(
+    rf"(?<![^\s(\[\"“„«–—])[{_MONEY}]?\d+(?:[.,:/’'\u00a0\u202f]\d+)*[{_UNITS}{_MONEY}]?"
+    r"(?![^\s)\]\"”“»–—.,;:!?…]|[.,:]\w)"
+)
 
 
 def joints_of(text: str) -> set[str]:
@@ -68,3 +85,35 @@ def unknown_numbers(joints: Collection[str]) -> str:
     units = "".join(unit for unit in _UNITS if f"0{unit}" not in joints)
     number = rf"{start}(?={_SOLID}{_FAR}?(?:{'|'.join(unknown)})){ALNUM}(?:{_SOLID}*{ALNUM})?"
     return rf"{start}\d(?:[\d.,]{_FAR}\d)?[{units}]|{number}" if units else number
+
+
+def large_numbers(text: str) -> list[Span]:
+    """The spans of numbers from 13 on that stand alone, with signs and units such as $ and %.
+
+    >>> [text[slice(*span)] for text in ["47 of 5 at 17:30, $60 in the 1990s."]
+    ...  for span in large_numbers(text)]
+    ['47', '17:30', '$60']
+    """
+    spans = [match.span() for match in _ALONE.finditer(text)]
+    return [(start, end) for start, end in spans if lost_numbers(text[start:end], "", least=LEAST)]
+
+
+def lost_numbers(source: str, target: str, *, least: int = 25) -> list[str]:
+    """The numbers of ``source``, from ``least`` on, that ``target`` lacks.
+
+    A translation may have a small number as a word, 3 o'clock for 15 o'clock, and a year in two
+    digits.
+
+    >>> lost_numbers("1,200 on 4/20/1998, at 17:30", "1200 am 20.4.98 um 5:30", least=13)
+    []
+    >>> lost_numbers("4 on March 4, 2030 and 2031", "am 4. März 2030")
+    ['2031']
+    """
+    wanted, there = (
+        [str(int(re.sub(r"\D", "", number))) for number in _NUMBER.findall(text)]
+        for text in (source, target)
+    )
+    missing = {number for number in wanted if int(number) >= least} - {*there}
+    kept = {n for n in missing for o in {*there} if o.endswith(n) or n.endswith(o.zfill(2))}
+    kept |= {n for n in missing if int(n) < 25 and str(int(n) - 12) in there}
+    return [number for number in wanted if number in missing - kept]

@@ -16,7 +16,15 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 from glassformer.data.corpus import Pair
-from glassformer.data.digits import RAISED, joints_of, number_shape, unknown_numbers
+from glassformer.data.digits import (
+    LEAST,
+    RAISED,
+    joints_of,
+    large_numbers,
+    lost_numbers,
+    number_shape,
+    unknown_numbers,
+)
 from glassformer.data.edges import BRACKETS, USUAL, Edges
 from glassformer.data.normaliser import Normalised
 from glassformer.data.protected import SPANS, ProtectedSpan, lost_spans, protected_spans
@@ -54,14 +62,15 @@ class Known:
     """Characters, edges and kinds of spans that a model knows.
 
     ``characters`` holds those of the sources and those of the targets; None if nobody has counted.
-    ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span.
+    ``spans`` has, for each kind, the pairs that keep such a span, and all pairs with such a span;
+    the kind "number" has the numbers from 13 on.
     ``joints`` are the signs that sources have inside numbers, as in "0:0" for "15:30". ``shapes``
     are the shapes of sources without letters. ``letters`` stand alone in sources; None if the
     tokenizer tears the sources' own words, so that a torn word may be known.
 
     >>> known = Known.of([Pair("At 20 h in {n}.", "Um 20 Uhr in {n}.")] * 5)
     >>> known.spans
-    {'measure h': (0, 5), 'placeholder {': (5, 5)}
+    {'measure h': (0, 5), 'number': (5, 5), 'placeholder {': (5, 5)}
     >>> [(span.kind, span.start) for span in known.spans_in("At 20 h é in {n} 2.0.")]
     [('measure', 3), ('unknown', 8), ('placeholder', 13), ('unknown', 17)]
     """
@@ -88,6 +97,9 @@ class Known:
             for kind, lost in kinds_of(*pair).items():
                 seen[kind] += 1
                 kept[kind] += lost is None
+            if large_numbers(pair.source):
+                seen["number"] += 1
+                kept["number"] += not lost_numbers(*pair, least=LEAST)
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}
@@ -139,6 +151,12 @@ class Known:
         )
         keeps_words = tokenizer.cuts_subwords and torn <= _TORN * len(sources)
         return replace(self, letters=letters if keeps_words else None)
+
+    @property
+    def copies_numbers(self) -> bool:
+        """Whether three of four targets of the training have the numbers of their sources."""
+        kept, seen = self.spans.get("number", (0, 0))
+        return 0 < 3 * seen <= 4 * kept
 
     def reads_number(self, text: str) -> bool:
         """Whether the training had sources of the shape of a text without letters."""
