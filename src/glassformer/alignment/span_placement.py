@@ -18,7 +18,7 @@ from glassformer.alignment.restoring import restored
 from glassformer.alignment.term_placement import TermPlacement
 from glassformer.data.accelerators import with_key
 from glassformer.data.bare_text import BareText, Mark
-from glassformer.data.digits import LEAST, large_numbers, lost_numbers
+from glassformer.data.digits import LARGE, large_numbers, lost_numbers
 from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
 from glassformer.data.words import Link, has_letters
@@ -100,7 +100,7 @@ class SpanPlacement:
         known = self.terms.engine.preprocessing.known
         if not (known and known.copies_numbers):
             return segment
-        if not lost_numbers(segment.text, part.text, least=LEAST):
+        if not lost_numbers(segment.text, part.text, least=LARGE):
             return segment  # most texts
         marks = segment.marked.marks if segment.marked else ()
         spans = [(mark.start, mark.end) for mark in marks]

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from glassformer.data.words import ALNUM, ALPHA, NO_ENTITY, UNSPACED_CLASS, Span
 
 __all__ = [
-    "LEAST",
+    "LARGE",
     "RAISED",
     "joints_of",
     "large_numbers",
@@ -23,7 +23,7 @@ __all__ = [
 RAISED = "²³¹⁰⁴-⁹"
 """The raised digits of notes and powers, as a class."""
 
-LEAST = 13
+LARGE = 13
 """The least number that a translation has in digits if the text has it in digits."""
 
 _JOINT = re.compile(r"(?=([a0])([^a0 ]*)([a0]))")
@@ -95,7 +95,7 @@ def large_numbers(text: str) -> list[Span]:
     ['47', '17:30', '$60']
     """
     spans = [match.span() for match in _ALONE.finditer(text)]
-    return [(start, end) for start, end in spans if lost_numbers(text[start:end], "", least=LEAST)]
+    return [(start, end) for start, end in spans if lost_numbers(text[start:end], "", least=LARGE)]
 
 
 def lost_numbers(source: str, target: str, *, least: int = 25) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from glassformer.data.corpus import Pair
 from glassformer.data.digits import (
-    LEAST,
+    LARGE,
     RAISED,
     joints_of,
     large_numbers,
@@ -99,7 +99,7 @@ class Known:
                 kept[kind] += lost is None
             if large_numbers(pair.source):
                 seen["number"] += 1
-                kept["number"] += not lost_numbers(*pair, least=LEAST)
+                kept["number"] += not lost_numbers(*pair, least=LARGE)
         least = min(_LEAST, 1 + len(sources) // 100)
         known = ("".join(sorted(x for x in count if count[x] >= least)) for count in counts)
         ratios = {kind: (kept[kind], seen[kind]) for kind in sorted(seen) if seen[kind] >= least}

@@ -119,11 +119,17 @@ def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
 
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
-    """Judge an answer in one thread, as the right solution changes torch's default type."""
+    """Judge an answer in one thread, as the right solution changes torch's default type.
+
+    torch has one thread too: for tensors of a probe, more threads only wait for each other.
+    """
+    if "log" in answer:
+        return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
+    from glassformer.support.threads import torch_threads  # with torch
+
     try:
-        if "log" in answer:
-            return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
-        return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+        with torch_threads(1):
+            return replace(_verdict(lesson, file, answer), printed=answer["printed"])
     except (InputError, LookupError, TypeError, AttributeError) as error:  # a forged answer
         reason = f"{type(error).__name__}: {error}"
         return Verdict(lesson.name, "error", (f"No check can read the file's answer ({reason}).",))

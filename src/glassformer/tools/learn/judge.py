@@ -138,22 +138,25 @@ class Judge:
         """Whether the mistake gives equal values, and errors in the same probes.
 
         If a probe by hand, or the first situation, shows the mistake, a share of the situations
-        suffices. Most mistakes give other values in the first probe, so that later probes need not
-        run.
+        suffices. Most mistakes give other values in the first probes, so that later probes need
+        not run.
         """
+        by_hand = [each for each in self.probes if not hasattr(each, "situation")]
+        situations = [each for each in self.probes if hasattr(each, "situation")]
         shown, wrong, explained = False, 0, 0
-        first = next((each for each in self.probes if hasattr(each, "situation")), None)
-        for probe in self.probes:
+        for probe in [*by_hand, *situations]:
             yours, right = results.get(probe.__name__), self.right[probe.__name__]
             theirs = _values(self.lesson, mistake, probe)
             differs, equals = not alike(theirs, right), alike(yours, theirs)
-            if not hasattr(probe, "situation"):
+            if probe in by_hand:
                 shown |= differs and yours is not None
                 if not equals:
                     return False
             elif differs or not alike(yours, right):
                 wrong, explained = wrong + 1, explained + equals
-                shown |= probe is first and equals
+                shown |= probe is situations[0] and equals
+                if wrong - explained > ((1 - share) * len(situations) if shown else 0):
+                    return False
         return bool(results) and explained >= (share if shown else 1) * wrong and wrong + shown > 0
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
