@@ -1,8 +1,9 @@
 """A pretended GPU, ``cuda:0``, for a torch without CUDA: its import pretends it in this process.
 
 Its tensors lie on the CPU and compute there, but their device is ``cuda:0``. As on a GPU, an
-operation refuses tensors of two devices, and NumPy refuses a tensor of the device. A question for a
-value is a wait: an error in a graph, and if ``torch.cuda.set_sync_debug_mode`` says "error".
+operation refuses tensors of two devices, unless one is a number, and NumPy refuses a tensor of the
+GPU. A question for a value, or a copy that is not ``non_blocking``, is a wait: an error in a graph,
+and if ``torch.cuda.set_sync_debug_mode`` says "error". Both devices draw from one generator.
 
 The compiled ``pretended_gpu.cpp`` must be loaded before torch.
 """
@@ -22,10 +23,14 @@ OPERATIONS = torch.ops.aten
 QUESTIONS = {
     OPERATIONS._local_scalar_dense.default,
     OPERATIONS._unique2.default,
+    OPERATIONS.bincount.default,
     OPERATIONS.equal.default,
     OPERATIONS.is_nonzero.default,
     OPERATIONS.masked_select.default,
     OPERATIONS.nonzero.default,
+    OPERATIONS.repeat_interleave.Tensor,
+    OPERATIONS.unique_consecutive.default,
+    OPERATIONS.unique_dim.default,
 }
 INDEXING = {
     OPERATIONS.index.Tensor,
@@ -33,6 +38,7 @@ INDEXING = {
     OPERATIONS.index_put_.default,
 }
 COPIES = {OPERATIONS.copy_.default, OPERATIONS._foreach_copy_.default}
+ACROSS = {OPERATIONS._to_copy.default, *COPIES}
 state = {"waits": "default", "capture": False}
 
 
@@ -101,16 +107,17 @@ def computed(function: Any, arguments: Any, named: dict[str, Any]) -> Any:
     device, for_gpu = named.get("device"), bool(on_gpu)
     if device is not None:
         for_gpu = torch.device(device).type == "cuda"
-        named = named | {"device": torch.device("cpu")}
+        named = named | ({"device": torch.device("cpu")} if for_gpu else {})
     elif function in COPIES:
         for_gpu = isinstance(tree_leaves(arguments)[0], OnGpu)
     elif on_gpu and any(each.dim() for each in on_cpu):
         raise RuntimeError(f"{function}: expected all tensors to be on the same device")
-    asks = not for_gpu or function in QUESTIONS or by_mask(function, arguments)
-    if on_gpu and asks and not named.get("non_blocking"):
+    crosses = function in ACROSS and bool(on_cpu if for_gpu else on_gpu)
+    waits = crosses and not named.get("non_blocking", any(each is True for each in arguments))
+    if waits or (on_gpu and (function in QUESTIONS or by_mask(function, arguments))):
         wait(str(function))
-    if state["capture"] and for_gpu and function in {OPERATIONS._to_copy.default, *COPIES}:
-        assert not on_cpu, "a graph copies nothing from the host"
+    if state["capture"]:
+        assert not (crosses and for_gpu), "a graph copies nothing from the host"
     if on_gpu and function is OPERATIONS._fused_sdp_choice.default:
         return 0  # attention by products, which each device has
     arguments, named = tree_map(
@@ -150,8 +157,8 @@ class Graph(RecordedGraph):
         return self
 
     def __exit__(self, *fault: Any) -> None:
-        super().__exit__(*fault)
         state["capture"] = False
+        super().__exit__(*fault)
 
 
 class Stream:
@@ -160,12 +167,12 @@ class Stream:
 
 
 def without_gradient(mode: bool = True) -> Any:
-    """The place of ``inference_mode``, whose tensors have no views of another class."""
+    """In the place of ``inference_mode``, in which a view of an :class:`OnGpu` is an error."""
     return torch.no_grad() if mode else torch.enable_grad()
 
 
 def pretend() -> None:
-    """Give the process the GPU, as far as the package asks torch for one."""
+    """Let torch's questions about GPUs have the answers of one GPU."""
     torch.__future__.set_swap_module_params_on_conversion(True)  # for a weight of another class
     torch._C._set_only_lift_cpu_tensors(True)  # for torch.tensor with a device
     torch.inference_mode = without_gradient

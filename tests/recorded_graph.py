@@ -40,7 +40,7 @@ class RecordedGraph(TorchDispatchMode):
 
     As with a CUDA graph, no Python runs between the repeated operations, random numbers are drawn
     anew, and results lie where the capture's results lie. A CUDA graph's capture computes nothing,
-    so a capture leaves NaN.
+    so a capture leaves NaN in new results.
     """
 
     def __init__(self) -> None:

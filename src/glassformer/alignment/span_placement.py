@@ -21,7 +21,7 @@ from glassformer.data.bare_text import BareText, Mark
 from glassformer.data.digits import LARGE, large_numbers, lost_numbers
 from glassformer.data.preprocessing import Segment
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.words import Link, has_letters
+from glassformer.data.words import Link, Span, has_letters
 from glassformer.decoding.engine import SearchOptions
 from glassformer.text_engine import SegmentTranslation, Translation, with_alternatives
 
@@ -55,7 +55,7 @@ class SpanPlacement:
             for parts in row
             for number, part in enumerate(parts)
         ]
-        rest = iter(self._with_spans(parts))
+        rest = iter(self._restored(parts))
         finished = []
         for text, best, row in zip(texts, translations, rows, strict=True):
             first, *others = ([next(rest) for _ in parts] for parts in row)
@@ -71,13 +71,16 @@ class SpanPlacement:
     def _read_again(
         self, texts: Sequence[str], rows: list[list[_Parts]], prefixes: Sequence[str]
     ) -> None:
-        """Replace each faulty translation of a segment by one of the segment without spans."""
-        faulty = {
-            (place, number): segment
-            for place, row in enumerate(rows)
-            for number, part in enumerate(row[0])
-            if (segment := self._with_numbers(part)) is not part.segment or _is_faulty(part)
-        }
+        """Replace each faulty translation of a segment by one of the segment without spans.
+
+        Lost numbers become spans, until no translation lacks one.
+        """
+        faulty: dict[tuple[int, int], Segment] = {}
+        for place, row in enumerate(rows):
+            for number, part in enumerate(row[0]):
+                lost = self._lost_numbers(part)
+                if lost or _is_faulty(part):
+                    faulty[place, number] = _with_spans(part.segment, lost)
         if not faulty:
             return
         engine, chosen = self.terms.engine, [texts[place] for place, _ in faulty]
@@ -89,29 +92,32 @@ class SpanPlacement:
             first = rows[place][0]
             again = [best, *best.alternatives] if len(first) == 1 else [best]
             rows[place] = [(*first[:number], *x.segments, *first[number + 1 :]) for x in again]
+        self._read_again(texts, rows, prefixes)
 
-    def _with_numbers(self, part: SegmentTranslation) -> Segment:
-        """The segment; if its translation lacks numbers, its large numbers are spans.
+    def _lost_numbers(self, part: SegmentTranslation) -> list[Span]:
+        """The large numbers that a translation lacks, if the training's targets kept theirs.
 
-        The targets of the training must have kept theirs. A number inside a term is text, and so
-        are the numbers of a text without words.
+        A number inside a term is text, and so are the numbers of a text without words.
         """
-        segment, whole = part.segment, part.segment.whole
-        known = self.terms.engine.preprocessing.known
+        engine, segment, whole = self.terms.engine, part.segment, part.segment.whole
+        known = engine.preprocessing.known
         if not (known and known.copies_numbers):
-            return segment
+            return []
         if not lost_numbers(segment.text, part.text, least=LARGE):
-            return segment  # most texts
-        marks = segment.marked.marks if segment.marked else ()
-        spans = [(mark.start, mark.end) for mark in marks]
-        spans += [term for term, *_ in self.terms.engine.terms.places_in(whole)]
+            return []  # most texts
+        spans = [(mark.start, mark.end) for mark in segment.marked.marks] if segment.marked else []
+        spans += [term for term, *_ in engine.terms.places_in(whole)]
         taken = {place for span in spans for place in range(*span)}
-        numbers = [Mark(*x) for x in large_numbers(whole) if taken.isdisjoint(range(*x))]
-        ordered = sorted((*marks, *numbers), key=lambda mark: mark.start)
-        marked = BareText(whole, tuple(ordered))
-        return replace(segment, marked=marked) if numbers and has_letters(marked.bare) else segment
+        lost = [
+            (start, end)
+            for start, end in large_numbers(whole)
+            if taken.isdisjoint(range(start, end))
+            and lost_numbers(whole[start:end], part.text, least=LARGE)
+        ]
+        rest = _with_spans(segment, lost).marked
+        return lost if rest and has_letters(rest.bare) else []
 
-    def _with_spans(
+    def _restored(
         self, parts: Sequence[tuple[SegmentTranslation, int]]
     ) -> Iterator[SegmentTranslation]:
         """The translations with spans, each of which begins at or after a place.
@@ -139,6 +145,14 @@ class SpanPlacement:
                 text = with_key(part.text, *mark, least=least)
                 part = replace(part, text=text, alignment=None)
             yield part
+
+
+def _with_spans(segment: Segment, spans: Sequence[Span]) -> Segment:
+    """The segment with further spans that the model does not read."""
+    marks = [*(segment.marked.marks if segment.marked else ())]
+    marks += [Mark(*span, kind="unknown") for span in spans]
+    marks.sort(key=lambda mark: mark.start)
+    return replace(segment, marked=BareText(segment.whole, tuple(marks)) if marks else None)
 
 
 def _is_faulty(part: SegmentTranslation) -> bool:
@@ -190,7 +204,8 @@ def _as_typed(part: SegmentTranslation, text: str) -> SegmentTranslation:
         return part
     for mark in [] if part.segment.is_bare else marked.marks:
         typed = text[places[mark.start] : places[mark.end]].rstrip()
-        target = target.replace(marked.text[mark.start : mark.end], typed)
+        read = re.escape(marked.text[mark.start : mark.end])
+        target = re.sub(rf"(?<!\d){read}(?!\d)", typed.replace("\\", r"\\"), target)
     if target == part.text:
         return part
     segment = replace(part.segment, text=marked.text)

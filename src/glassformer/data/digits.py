@@ -35,10 +35,14 @@ _SIGN = rf"(?:(?=_|[^\w]){_SOLID})"
 _FAR = "{0,40}"  # characters before an unknown joint
 _UNITS = "%‰°"
 _NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
+_SPACED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")  # 47 000
+_GLUED = r"[^\W_]"  # a letter or digit, also behind one of these signs
+_JOINS = r"[-'’.,:/_]"
 _MONEY = "$€£¥₹"
 _ALONE = re.compile(
-    rf"(?<![^\s(\[\"“„«–—])[{_MONEY}]?\d+(?:[.,:/’'\u00a0\u202f]\d+)*[{_UNITS}{_MONEY}]?"
-    r"(?![^\s)\]\"”“»–—.,;:!?…]|[.,:]\w)"
+    rf"(?<!{_GLUED})(?<!{_GLUED}{_JOINS})[#№+−{_MONEY}-]?"
+    rf"(?:\d{{1,3}}(?: \d{{3}})+|\d+(?:[-'’.,:/\u00a0\u202f]\d+)*)[{_UNITS}{_MONEY}]?"
+    rf"(?!{_GLUED}|{_JOINS}{_GLUED})"
 )
 
 
@@ -88,11 +92,11 @@ def unknown_numbers(joints: Collection[str]) -> str:
 
 
 def large_numbers(text: str) -> list[Span]:
-    """The spans of numbers from 13 on that stand alone, with signs and units such as $ and %.
+    """The spans of numbers from 13 on that are no part of a word, with signs such as $ and %.
 
-    >>> [text[slice(*span)] for text in ["47 of 5 at 17:30, $60 in the 1990s."]
-    ...  for span in large_numbers(text)]
-    ['47', '17:30', '$60']
+    >>> text = "47 of 5 at 17:30, $60 and 1 250 in the 1990s."
+    >>> [text[slice(*span)] for span in large_numbers(text)]
+    ['47', '17:30', '$60', '1 250']
     """
     spans = [match.span() for match in _ALONE.finditer(text)]
     return [(start, end) for start, end in spans if lost_numbers(text[start:end], "", least=LARGE)]
@@ -109,11 +113,20 @@ def lost_numbers(source: str, target: str, *, least: int = 25) -> list[str]:
     >>> lost_numbers("4 on March 4, 2030 and 2031", "am 4. März 2030")
     ['2031']
     """
-    wanted, there = (
-        [str(int(re.sub(r"\D", "", number))) for number in _NUMBER.findall(text)]
+    wanted, found = (
+        [str(int(re.sub(r"\D", "", number))) for number in _NUMBER.findall(_together(text))]
         for text in (source, target)
     )
-    missing = {number for number in wanted if int(number) >= least} - {*there}
-    kept = {n for n in missing for o in {*there} if o.endswith(n) or n.endswith(o.zfill(2))}
-    kept |= {n for n in missing if int(n) < 25 and str(int(n) - 12) in there}
-    return [number for number in wanted if number in missing - kept]
+    there = {*found, *(number[2:] for number in found if len(number) == 4)}
+    return [
+        number
+        for number in wanted
+        if int(number) >= least
+        and number not in there
+        and not (len(number) == 4 and str(int(number[2:])) in there)
+        and not (int(number) < 25 and str(int(number) % 12) in there)
+    ]
+
+
+def _together(text: str) -> str:
+    return _SPACED.sub(lambda number: number[0].replace(" ", ""), text)

@@ -4,6 +4,7 @@ import { protectedSpans } from "./edges.js";
 import { hasLetters, knowsNoWord, words } from "./words.js";
 
 const NUMBER = /\p{Nd}{1,18}(?:[.,'’\u00a0\u202f]\p{Nd}{3}(?!\p{Nd})){0,5}/gu;
+const SPACED = /(?<!\p{Nd})\p{Nd}{1,3}(?: \p{Nd}{3})+(?!\p{Nd})/gu; // 47 000
 const LEAST = 25; // a translation may have a smaller number as a word
 const VARIED = ["measure", "identifier"]; // kinds that a translation may write otherwise
 const NO_WORD = "The training had hardly any word of the text.";
@@ -79,14 +80,18 @@ function unknown(tokenizer, text) {
 
 // The numbers from 25 on that the target lacks; a year may have two digits.
 function lostNumbers(source, target) {
-  const [wanted, there] = [source, target].map((text) =>
-    (text.match(NUMBER) ?? []).map((number) => {
-      const digits = number.match(/\p{Nd}/gu).map(valueOf).join("");
-      return digits.replace(/^0+(?=\d)/, "");
-    }),
+  const [wanted, found] = [source, target].map((text) =>
+    (text.replace(SPACED, (number) => number.replaceAll(" ", "")).match(NUMBER) ?? []).map(
+      (number) => {
+        const digits = number.match(/\p{Nd}/gu).map(valueOf).join("");
+        return digits.replace(/^0+(?=\d)/, "");
+      },
+    ),
   );
+  const years = found.filter((number) => number.length === 4).map((number) => number.slice(2));
+  const there = new Set([...found, ...years]);
   const kept = (number) =>
-    there.some((each) => each.endsWith(number) || number.endsWith(each.padStart(2, "0")));
+    there.has(number) || (number.length === 4 && there.has(String(Number(number.slice(2)))));
   return wanted.filter((number) => Number(number) >= LEAST && !kept(number));
 }
 
