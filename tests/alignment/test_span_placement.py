@@ -203,6 +203,16 @@ def test_numbers_that_the_second_reading_loses_come_back():
     assert translator.translate(["see 47 hat 93"])[0].text == "siehe 47 Hut 93"
 
 
+def test_without_the_longer_numbers_the_others_may_come_through():
+    table = {"see 4711 hat 93": ["siehe Hut"], "see hat 93": ["siehe Hut 93"]}
+    translator = translator_of(table, known=NUMBERS)
+    assert translator.translate(["see 4711 hat 93"])[0].text == "siehe 4711 Hut 93"
+    many = " ".join(f"hat {number}" for number in range(20, 52))
+    translator = translator_of(by_words(), known=NUMBERS)
+    translator.translate([many])
+    assert len(translator.engine.seen) == 7  # the text, and without half of the rest each time
+
+
 def test_a_number_as_typed_changes_no_other_number():
     known = replace(NUMBERS, characters=(ascii_letters + digits, ascii_letters + digits))
     bundle = replace(STOCK.bundle, known=known, normalisation="text")

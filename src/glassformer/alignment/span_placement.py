@@ -73,7 +73,7 @@ class SpanPlacement:
     ) -> None:
         """Replace each faulty translation of a segment by one of the segment without spans.
 
-        Lost numbers become spans, until no translation lacks one.
+        Lost numbers become spans, half of them at a time, until no translation lacks one.
         """
         faulty: dict[tuple[int, int], Segment] = {}
         for place, row in enumerate(rows):
@@ -95,9 +95,10 @@ class SpanPlacement:
         self._read_again(texts, rows, prefixes)
 
     def _lost_numbers(self, part: SegmentTranslation) -> list[Span]:
-        """The large numbers that a translation lacks, if the training's targets kept theirs.
+        """Large numbers that a translation lacks, if the training's targets kept theirs.
 
-        A number inside a term is text, and so are the numbers of a text without words.
+        These are the longer half of the lost numbers, because the others may come through without
+        them. A number inside a term is text, and so are the numbers of a text without words.
         """
         engine, segment, whole = self.terms.engine, part.segment, part.segment.whole
         known = engine.preprocessing.known
@@ -114,8 +115,10 @@ class SpanPlacement:
             if taken.isdisjoint(range(start, end))
             and lost_numbers(whole[start:end], part.text, least=LARGE)
         ]
-        rest = _with_spans(segment, lost).marked
-        return lost if rest and has_letters(rest.bare) else []
+        lost.sort(key=lambda span: span[0] - span[1])  # a long one is less often known
+        longer = lost[: (len(lost) + 1) // 2]
+        rest = _with_spans(segment, longer).marked
+        return longer if rest and has_letters(rest.bare) else []
 
     def _restored(
         self, parts: Sequence[tuple[SegmentTranslation, int]]
