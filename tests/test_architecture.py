@@ -77,7 +77,7 @@ CORE = {
 }
 # The lines that stood when the last issue landed, docstrings and blank lines counted. ROOM above
 # them is for people from outside; a new number is a commit that says what the lines buy.
-BUDGET = {"src, Python": 41758, "core": 6019, "pages": 7696}
+BUDGET = {"src, Python": 41888, "core": 6036, "pages": 7710}
 ROOM = 1.03
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
