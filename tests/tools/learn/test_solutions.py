@@ -99,11 +99,9 @@ def test_the_verdict_on_each_attempt(number, tmp_path):
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_the_verdict_on_each_solution(name, tmp_path, subtests, pytestconfig):
-    """The nightly profile takes all solutions, ``make test`` every third."""
-    chosen, found = lesson(name), [each for each in solutions() if each[0] == name]
-    nightly = pytestconfig.getoption("--hypothesis-profile") == "nightly"
-    for _, wrong, code, shown in found[:: 1 if nightly else 3]:
+def test_the_verdict_on_each_solution(name, tmp_path, subtests):
+    chosen = lesson(name)
+    for _, wrong, code, shown in (each for each in solutions() if each[0] == name):
         with subtests.test(wrong=wrong):
             assert (shown == "right") == wrong.startswith("right")
             assert verdict_of(chosen, filled(right_file(chosen), code), tmp_path) == shown
