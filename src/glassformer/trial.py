@@ -23,7 +23,7 @@ __all__ = ["try_parts"]
 
 _MODEL = ("model", "decoder", *(field.name for field in fields(ModelParts)))
 _TOLERANCE = 1e-3  # of the greatest number
-_ROUNDINGS = 8  # of a decoder with fewer bits, such as bfloat16's
+_ROUNDINGS = 8  # by which a decoder in bfloat16 may differ, in place of the tolerance
 
 
 def try_parts(model: Transformer, parts: Parts, *, training: bool = False) -> None:

@@ -77,21 +77,21 @@ class SpanPlacement:
         """
         faulty: dict[tuple[int, int], Segment] = {}
         for place, row in enumerate(rows):
-            for number, part in enumerate(row[0]):
+            for index, part in enumerate(row[0]):
                 lost = self._lost_numbers(part)
                 if lost or _is_faulty(part):
-                    faulty[place, number] = _with_spans(part.segment, lost)
+                    faulty[place, index] = _with_spans(part.segment, lost)
         if not faulty:
             return
         engine, chosen = self.terms.engine, [texts[place] for place, _ in faulty]
-        begins = ["" if number else prefixes[place] for place, number in faulty if prefixes]
+        begins = ["" if index else prefixes[place] for place, index in faulty if prefixes]
         bare = [[segment.bare(engine.source)] for segment in faulty.values()]
         translations = engine.read(chosen, bare, self.options, begins)
         translations = self.terms.placed(chosen, translations, begins)
-        for (place, number), best in zip(faulty, translations, strict=True):
-            first = rows[place][0]
-            again = [best, *best.alternatives] if len(first) == 1 else [best]
-            rows[place] = [(*first[:number], *x.segments, *first[number + 1 :]) for x in again]
+        for (place, index), best in zip(faulty, translations, strict=True):
+            parts = rows[place][0]
+            again = [best, *best.alternatives] if len(parts) == 1 else [best]
+            rows[place] = [(*parts[:index], *x.segments, *parts[index + 1 :]) for x in again]
         self._read_again(texts, rows, prefixes)
 
     def _lost_numbers(self, part: SegmentTranslation) -> list[Span]:

@@ -24,7 +24,7 @@ RAISED = "²³¹⁰⁴-⁹"
 """The raised digits of notes and powers, as a class."""
 
 LARGE = 13
-"""The least number that a translation has in digits if the text has it in digits."""
+"""The least large number: a translation has it in digits if the text has it in digits."""
 
 _JOINT = re.compile(r"(?=([a0])([^a0 ]*)([a0]))")
 _SIDES = (("0", "0"), ("a", "0"), ("0", "a"))
@@ -36,13 +36,12 @@ _FAR = "{0,40}"  # characters before an unknown joint
 _UNITS = "%‰°"
 _NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
 _SPACED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")  # 47 000
-_GLUED = r"[^\W_]"  # a letter or digit, also behind one of these signs
-_JOINS = r"[-'’.,:/_]"
+_JOINS = r"[-'’.,:/_]"  # signs between a number and a letter or digit of one word
 _MONEY = "$€£¥₹"
 _ALONE = re.compile(
-    rf"(?<!{_GLUED})(?<!{_GLUED}{_JOINS})[#№+−{_MONEY}-]?"
+    rf"(?<!{ALNUM})(?<!{ALNUM}{_JOINS})[#№+−{_MONEY}-]?"
     rf"(?:\d{{1,3}}(?: \d{{3}})+|\d+(?:[-'’.,:/\u00a0\u202f]\d+)*)[{_UNITS}{_MONEY}]?"
-    rf"(?!{_GLUED}|{_JOINS}{_GLUED})"
+    rf"(?!{ALNUM}|{_JOINS}{ALNUM})"
 )
 
 
@@ -94,9 +93,9 @@ def unknown_numbers(joints: Collection[str]) -> str:
 def large_numbers(text: str) -> list[Span]:
     """The spans of numbers from 13 on that are no part of a word, with signs such as $ and %.
 
-    >>> text = "47 of 5 at 17:30, $60 and 1 250 in the 1990s."
+    >>> text = "47 of 5 at 17:30, $60 and 1 250 in the 1990s. 我有93本书。"
     >>> [text[slice(*span)] for span in large_numbers(text)]
-    ['47', '17:30', '$60', '1 250']
+    ['47', '17:30', '$60', '1 250', '93']
     """
     spans = [match.span() for match in _ALONE.finditer(text)]
     return [(start, end) for start, end in spans if lost_numbers(text[start:end], "", least=LARGE)]

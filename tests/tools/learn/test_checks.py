@@ -15,7 +15,7 @@ from glassformer.tools.learn.lesson import LESSONS, lesson, lessons
 from glassformer.tools.learn.messages import print_verdict
 from glassformer.tools.learn.observed import observations, same
 
-SOME = 15  # pairs of each hole; --all-pairs takes all, which is minutes
+SOME = 25  # pairs of each hole; --all-pairs takes all, which is minutes
 ROWS = 16  # of a verdict; 8 of prints or hint follow in a terminal of 24
 HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
 

@@ -121,11 +121,11 @@ def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer in one thread, as the right solution changes torch's default type.
 
-    torch has one thread too: for tensors of a probe, more threads only wait for each other.
+    torch has one thread too, because the tensors of a probe are small.
     """
     if "log" in answer:
         return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
-    from glassformer.support.threads import torch_threads  # with torch
+    from glassformer.support.threads import torch_threads  # it imports torch
 
     try:
         with torch_threads(1):
